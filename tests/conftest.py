@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
@@ -16,6 +18,10 @@ from graphrag_mcp.types import IndexRequest
 from tests.support.command import ROOT, SAMPLE, run_cli
 
 pytest_plugins = ["tests.support.skips"]
+# No test measures time: on a busy machine examples are slow to make. Hypothesis has the same profile where CI is set.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+if not os.environ.get("CI"):
+    settings.load_profile("busy")
 LOOPBACK = ("127.", "::1", "localhost")
 # Started first: whoever of two workers began the longest file last would be left alone with it.
 LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs", "test_cli", "test_index_with_model",

@@ -14,10 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from graphrag_mcp.names import aliases, cjk, marked
+from graphrag_mcp.names import aliases, cjk, latin, marked
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import by_form
-from graphrag_mcp.names.latin import Latin
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.prose import fences, sentences
 from graphrag_mcp.text.spans import Candidate, Mention
@@ -153,9 +152,9 @@ def _introduced(text: str, introduced: dict[aliases.Span, aliases.Span]) -> Iter
 def _proper(text: str, question: bool, spans: Sequence[aliases.Span]) -> Iterator[Candidate]:
     """Capitalised names; in a question all but the first word of it, and a question that is a name
     alone (Berta Flight)."""
-    for name, strong in Latin(text, spans).names():
-        asked = question and (not name.opening or " " in name.form == text)
-        yield name.start, name.end, name.kind or "other", strong or asked
+    for phrase, kind, strong in latin.names(text, spans):
+        asked = question and (not phrase.opening or " " in phrase.form == text)
+        yield phrase.start, phrase.end, kind or "other", strong or asked
 
 
 def _rare_words(text: str) -> Iterator[Candidate]:

@@ -2,360 +2,44 @@
 
 A capital says that a word may be a name; it may also open a sentence, stand in a heading, or be a
 noun of German. Three observations decide: how often the word stands capitalised within sentences,
-how often the text has it in lower case, and whether it is an ordinary word. Names of several words
-are cut where a title, a possessive or a sentence ends. Evidence of the other text units is counted
-where mentions are merged (`index/graph.py`)."""
+how often the text has it in lower case, and whether it is an ordinary word. Evidence of the other
+text units is counted where mentions are merged (`index/graph.py`)."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from operator import or_
 
+from graphrag_mcp.names import german
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import acts, by_form, kind_of, noun_type, words_before
+from graphrag_mcp.names.kinds import by_form, kind_of, words_before
 from graphrag_mcp.names.lexicon import ordinary
-from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, LOWER, STOP_WORDS, UPPER, WORD
+from graphrag_mcp.names.phrases import LOWER_BEHIND, ORIGIN, Phrase, Phrases
+from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, LOWER, STOP_WORDS, WORD
 
-_NUMBER = r"\d{1,4}"
-_CAPITALISED = rf"[{UPPER}][{WORD}]*+(?:[’'‐&·-][{WORD}]++)*+(?!\$)"  # not US$370m
-_DOTTED = rf"(?:[{UPPER}]\.)++(?:[{UPPER}](?![{WORD}]))?|(?:{'|'.join(lex.ABBREVIATED)})\."
-_TOKEN = rf"{_DOTTED}|{_CAPITALISED}|[a-z]{{1,2}}[{UPPER}][{WORD}]*+"
-_PARTICLE = rf"(?:{lex.either(lex.PARTICLES)})(?: (?:{lex.either(lex.ARTICLES)}))?"
-_SEPARATOR = rf"(?:[ \n]|(?<=\.)| & |(?<=s)[’'] |[ \n]{_PARTICLE}[ \n]| ?al-)"
-_PHRASE = re.compile(
-    rf"(?<![{WORD}_.@/\\-])(?:{_NUMBER} )?(?:{_TOKEN})"
-    rf"(?:{_SEPARATOR}(?:{_TOKEN}|{_NUMBER}(?![{WORD}%]|[.,:/–-]\d)))*+"
-)
-_PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
-_INITIAL = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
-_LOWER_BEHIND = re.compile(rf"[ \n][{LOWER}]{{3,}}")
-# A capitalised word, and one that an everyday word may be glued to.
-_COMPOUND = re.compile(
-    rf"(?<![{WORD}-])([{UPPER}][{WORD}]*+) ([{UPPER}][{WORD}]*+-[{LOWER}]++)(?![{WORD}-])"
-)
-_WORD_BEHIND = re.compile(rf"[ \n]([{WORD}]++)")
-_ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
-_SUFFIX = re.compile(rf"[’'][{LOWER}]{{0,4}}\Z")  # Mara's, James', Ankara'da
 _COUNT = re.compile(r"\d{1,3}(?:[.,]\d+)*")  # no year
-_DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
-_OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
-_STOPS = frozenset(".!?…:;\n。！？|")
-_ITEM = re.compile(r"(?:^|[\s(])[\da-z]{1,3}\)\Z", re.MULTILINE)  # (1) The, b) The
-_LONGEST = 6  # words of a name
 _GRAMMAR = frozenset[str]().union(*LANGUAGES.values())
-_BEFORE_CAPITAL = re.compile(rf"(?<![{WORD}])([{WORD}]++)[ \n]([{UPPER}][{LOWER}]++)(?![{WORD}-])")
-_CAPITAL = re.compile(rf"(?<![{WORD}-])[{UPPER}][{LOWER}]++")
-_DECLINED = ("e", "em", "en", "er", "es")  # endings of German adjectives
-_NOUN_ENDINGS = ("e", "n", "en", "es", "er", "ern")  # a name takes an s alone
-_LEAST_TAIL = 4  # letters of a noun that another one ends with: Sitzungsprotokoll, Protokoll
 
 
-@dataclass(slots=True)
-class Name:
-    """A capitalised phrase, or a part of one. `opening`: a sentence, a heading or a quotation begins
-    with it. `titled`: a title stands before it. `prose`: it stands in a sentence. `article`: "the"
-    or "a", whatever the language, if an article stands before it; also "a" if it describes the noun
-    behind it (the Asian economy). `kind`: its type."""
-
-    start: int
-    end: int
-    words: list[str]
-    opening: bool
-    titled: bool
-    prose: bool
-    article: str = ""
-    kind: str = ""
-
-    @property
-    def form(self) -> str:
-        return " ".join(self.words)
-
-
-class Latin:
-    """The capitalised phrases of a text, and what the text shows of its words.
-
-    `lower`: how often each word occurs in lower case. `inside`: how often each phrase occurs
-    capitalised inside sentences; `led`: the same behind "the"; `one_of`: behind "a". `subject`: how
-    often a sentence begins with the phrase and goes on in lower case. `counted`: how often it stands
-    behind a number, as units and currencies do."""
-
-    def __init__(self, text: str, spans: Sequence[tuple[int, int]]) -> None:
-        self.text, self.spans = text, spans
-        self.starts = [start for start, _ in spans]
-        self.lower = Counter(_LOWER_WORD.findall(text))
-        self.language = _language(_GRAMMAR.intersection(self.lower))
-        self.grammar = STOP_WORDS | LANGUAGES[self.language]
-        self.nouns = _nouns(text) if self.language == "de" else frozenset[str]()
-        self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
-        self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
-        self._prose: dict[int, bool] = {}
-        self.compounds = frozenset(self._compounds()) if "-" in text else frozenset[str]()
-        self.found = list(self._read())
-        for name in self.found:
-            self._count(name)
-
-    def names(self) -> Iterator[tuple[Name, bool]]:
-        """The names, each with True if the text shows that it is a name."""
-        for name in filter(None, map(self._without_opener, self.found)):
-            name.kind = kind_of(self.text, name.start, name.end, name.words, name.titled)
-            several = len(name.words) > 1
-            strong = self._shown_phrase(name) if several else self._shown_word(name)
-            if strong is not None:
-                yield name, strong
-
-    # ---- reading --------------------------------------------------------------------------------
-
-    def _read(self) -> Iterator[Name]:
-        for match in _PHRASE.finditer(self.text):
-            if match[0].isalpha():  # a single word, as most phrases
-                runs = [] if self._is_opening_grammar(match) else [[match]]
-            else:
-                runs = self._runs(list(_PIECE.finditer(self.text, *match.span())))
-            yield from filter(None, map(self._name, runs))
-
-    def _is_opening_grammar(self, match: re.Match[str]) -> bool:
-        return (
-            match[0].istitle()
-            and match[0].lower() in self.grammar
-            and _opens(self.text, match.start())
-        )
-
-    def _runs(self, pieces: list[re.Match[str]]) -> list[list[re.Match[str]]]:
-        """The words of a phrase, divided where another name begins or one ends."""
-        runs = [pieces[:1]]
-        company = pieces[-1][0].lower().rstrip(".") in lex.COMPANY_FORMS
-        nouns = frozenset[str]() if company else self.nouns  # der Hydrowerk Sensorik GmbH
-        for piece in pieces[1:]:
-            if self._ends(runs[-1][-1][0], piece[0], piece is pieces[-1]) or self._begins(
-                runs[-1], piece, nouns
-            ):
-                runs.append([])
-            runs[-1].append(piece)
-        return runs
-
-    def _ends(self, word: str, following: str, last: bool) -> bool:
-        """Does a name end with this word: Israel's Dana Levi, London-based; not Schindler's List, where
-        the phrase ends with an ordinary word?"""
-        if _SUFFIX.search(word):
-            owned = following.lower()
-            return not (last and ordinary(owned) and owned not in lex.MONTHS)
-        return self._adjective(word) > 0
-
-    def _adjective(self, word: str) -> int:
-        """The characters behind a name that an everyday word makes an adjective or a noun: London-based,
-        T-shirts; not those of Moon Jae-in and Ban Ki-moon."""
-        tail = word.rpartition("-")[2]
-        is_glued = len(tail) < len(word) and tail.islower() and ordinary(tail)
-        is_name = tail in STOP_WORDS or word in self.compounds
-        return len(tail) + 1 if is_glued and not is_name else 0
-
-    def _compounds(self) -> Iterator[str]:
-        """Words such as Ki-moon: they stand behind another capitalised word, and no noun follows them as one
-        does an adjective (New York-style bars)."""
-        for match in _COMPOUND.finditer(self.text):
-            behind = _WORD_BEHIND.match(self.text, match.end())
-            is_alone = not behind or behind[1] in STOP_WORDS or acts(self.text, match.end())
-            if is_alone and match[1].lower() not in self.grammar:
-                yield match[2]
-
-    def _begins(
-        self, run: list[re.Match[str]], piece: re.Match[str], nouns: AbstractSet[str]
-    ) -> bool:
-        """Does another name begin with this piece? `nouns`: words that are in no name."""
-        last = run[-1]
-        before = last[0].lower().rstrip(".")
-        if self._sentence(last.start()) != self._sentence(piece.start()):
-            return True
-        if self._is_date(last) or self._is_date(piece):
-            return True  # on Monday San Francisco said
-        link = self.text[last.end() : piece.start()].strip().split(" ")[0]
-        if link and self.language == "de":
-            # Otto von Bismarck, Universität der Künste; not Anzahl von Nachrichten
-            person = link == "von" and nouns.isdisjoint((last[0], piece[0]))
-            return len(run) > 1 or not (person or before in lex.NOUN_TYPES)
-        if nouns and not link and lex.NOUN_TYPES.keys().isdisjoint((before, piece[0].lower())):
-            return not nouns.isdisjoint((last[0], piece[0]))  # die Physikerin Hannelore Brück
-        if link in ("of", "for"):
-            # the University of Oxford; not Ann Quill of the Tidal Board, nor the President of Peru
-            known = ordinary(before) if len(run) == 1 else before in lex.NOUN_TYPES
-            return before in lex.TITLES or not known
-        if last[0].isdigit() and len(run) > 1:
-            return True  # Newcastle 2 Liverpool 1
-        return piece[0].isdigit() and len(piece[0]) == 4  # Paris 1998
-
-    def _is_date(self, piece: re.Match[str]) -> bool:
-        """Is the word a month or a day of the week beside a number, or behind a word such as "on"?"""
-        if piece[0].lower() not in lex.MONTHS:
-            return False
-        before = self.text[max(0, piece.start() - 12) : piece.start()].lower().split()[-1:] or [""]
-        is_dated = before[0] in lex.BEFORE_DATES or before[0][:1].isdigit()
-        return is_dated or _DAY_BEHIND.match(self.text, piece.end()) is not None
-
-    def _name(self, run: list[re.Match[str]]) -> Name | None:
-        """The name of a run of words: without numbers that count, the titles around it, and what is
-        glued to its last word."""
-        if run[0][0].isdigit():
-            event = len(run) > 2 and lex.NOUN_TYPES.get(run[-1][0].lower()) == "event"
-            run = run if event else run[1:]
-        while len(run) > 2 and run[-1][0].isupper() and run[-1][0].lower() in lex.TITLES:
-            run = run[:-1]  # Boris Johnson MP
-        if not run:
-            return None
-        first = run[0].start()
-        titles, titled = self._titles(run)
-        run = run[titles:]
-        if not run or len(run) > _LONGEST:
-            return None
-        words, start, end = [piece[0] for piece in run], run[0].start(), run[-1].end()
-        suffix = _SUFFIX.search(words[-1])
-        glued = len(suffix[0]) if suffix else self._adjective(words[-1])
-        words[-1], end = words[-1][: len(words[-1]) - glued], end - glued
-        if not words[0] or not words[-1]:
-            return None
-        opening = not titles and _opens(self.text, first)
-        article = self._article(first, end, words[-1])
-        return Name(start, end, words, opening, titled, self._is_prose(first), article)
-
-    def _titles(self, run: list[re.Match[str]]) -> tuple[int, bool]:
-        """How many words stand before the name as titles (Tory Shadow Chancellor Oliver Letwin), and
-        are there any before a name?"""
-        lows = [piece[0].lower().rstrip(".") for piece in run]
-        for at in range(len(lows) - 2, -1, -1):
-            title = lows[at] in lex.TITLES or (
-                at == 0 < len(lows) - 2 and noun_type(lows[0]) == "person"  # Geologist Kate Lloyd
-            )
-            follows = self.text[run[at].end() : run[at + 1].start()].strip() in ("", ".")
-            if follows and (lows[at] in lex.COURTESIES or (title and not ordinary(lows[at + 1]))):
-                return at + 1, lows[-1] not in lex.NOUN_TYPES
-        return (len(lows), False) if all(low in lex.TITLES for low in lows) else (0, False)
-
-    def _article(self, start: int, end: int, last: str) -> str:
-        before = (words_before(self.text, start) or [""])[-1].lower()
-        article = "the" if before in lex.ARTICLES else ""
-        article = "a" if before in lex.INDEFINITE_ARTICLES else article
-        origin = self.language == "en" and _ORIGIN.fullmatch(last)
-        if (article or origin) and (noun := _LOWER_BEHIND.match(self.text, end)):
-            return article if noun[0][1:] in STOP_WORDS else "a"
-        return article
-
-    def _sentence(self, at: int) -> int:
-        return max(bisect_right(self.starts, at) - 1, 0)
-
-    def _is_prose(self, at: int) -> bool:
-        """Is this place in a sentence, and not in a heading, a menu or a list of names?"""
-        number = self._sentence(at)
-        if number not in self._prose:
-            start, end = self.spans[number] if self.spans else (0, len(self.text))
-            letters = _INITIAL.findall(self.text, start, end)
-            small = sum(map(str.islower, letters))
-            closed = (
-                self.text[start:end].rstrip(" \n\"'”’»)]*_").endswith((".", "!", "?", ";", "…"))
-            )
-            enough = small > 0 if closed else 2 * small >= max(len(letters), 2)
-            self._prose[number] = enough and self.text[start] not in "#|"  # a heading, a row
-        return self._prose[number]
-
-    # ---- evidence -------------------------------------------------------------------------------
-
-    def _count(self, name: Name) -> None:
-        form = name.form
-        self.all[form] += 1
-        before = words_before(self.text, name.start)
-        self.counted[form] += bool(before) and _COUNT.fullmatch(before[-1]) is not None
-        if not name.prose:
-            return
-        if name.opening:
-            self.subject[form] += _LOWER_BEHIND.match(self.text, name.end) is not None
-            if name.words[0].lower() in self.grammar:
-                rest = " ".join(name.words[1:])
-                self.inside[rest] += 1  # In York
-                self.all[rest] += 1
-        else:
-            {"the": self.led, "a": self.one_of}.get(name.article, self.inside)[form] += 1
-
-    def _without_opener(self, name: Name) -> Name | None:
-        """The name without a word that only opens its sentence: one of grammar (In York, Did James), or an
-        everyday one before a name that stands within a sentence elsewhere or has no such word
-        (Yesterday Ida Holm)."""
-        first, rest = name.words[0].lower(), name.words[1:]
-        polite = self.language == "de" and first in self.grammar  # Sie
-        if not (name.opening or polite):
-            return name
-        if not rest:
-            return None if first in self.grammar and not name.words[0].isupper() else name
-        if self.inside[name.form] and not polite:
-            return name  # Do Muoi
-        if first not in self.grammar and not (
-            len(rest) > 1
-            and ordinary(first)
-            and (self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest))
-        ):
-            return name
-        start = self.text.find(rest[0], name.start + len(name.words[0]), name.end)
-        return Name(start, name.end, rest, False, name.titled, name.prose)
-
-    def _shown_word(self, name: Name) -> bool | None:
-        """Is the word a name by the evidence of its text? None for what is no name at all."""
-        word = name.words[0]
-        low = word.lower().rstrip(".")
-        if len(low) < 2 or low[0].isdigit():
-            return None
-        if name.titled:
-            return True
-        if low in lex.MONTHS or low in lex.TITLES or low in LEGAL_FORMS:
-            return None
-        if 2 * self.counted[word] > self.all[word]:
-            return False  # 400 kW, 20 Euro
-        inside, led, one_of = self.inside[word], self.led[word], self.one_of[word]
-        if word.isupper():  # the US, not US for us
-            shown = led > 0 if ordinary(low) else name.prose
-            return shown and inside + led > one_of
-        if any(map(str.isupper, word[1:])):
-            return True  # McDonald, MySQL
-        usual = all(map(ordinary, low.split("-")))
-        if self.language == "de":  # nouns have capitals
-            shown = inside > 1 or self.subject[word] > 1
-            return shown and word not in self.nouns and name.prose
-        if not inside + led + one_of:  # it opens sentences or stands in headings only
-            return None if usual or self.lower[low] else self.subject[word] > 1
-        if usual and inside < 2 and not name.kind:
-            return False
-        common = self.lower[low] + one_of
-        return inside > common + led if usual or common else True
-
-    def _shown_phrase(self, name: Name) -> bool | None:
-        """The same for a name of several words."""
-        lows = [word.lower().rstrip(".") for word in name.words]
-        if all(low in STOP_WORDS or low in lex.MONTHS or low.isdigit() for low in lows):
-            return None
-        if name.titled:
-            return True
-        if name.article and lows[-1] in lex.TITLES:
-            return None  # the Roman Catholic Bishop
-        usual = [ordinary(low) or low.isdigit() for low in lows]
-        origin = [_ORIGIN.fullmatch(word) is not None for word in name.words]
-        if name.article == "a" and origin[-1] and all(map(or_, usual, origin)):
-            return False  # the South Korean navy
-        if self.language == "de" and not by_form(name.words):
-            # not Soziale Medien, nor Absatz 2
-            declined = lows[0].endswith(_DECLINED) and not name.words[0].isupper()
-            shown = self.inside[name.form] or self.subject[name.form]
-            shown = shown or not (name.opening or declined)
-            return bool(shown) and not (self.nouns.intersection(name.words) or lows[-1].isdigit())
-        if not name.prose:
-            return not any(usual)
-        if len(lows) == 2 and all(usual) and lows[1].isdigit():
-            return False  # Figure 2
-        shown = self.inside[name.form] or self.subject[name.form] > 1
-        if name.opening and usual[0] and not shown and name.kind != "person":
-            return False  # Exploring Japan
-        return True
+def names(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Phrase, str, bool]]:
+    """The names of a text, each with its type ("" if it is unknown), and with True if the text shows that
+    it is a name. `spans` are the sentences."""
+    lower = Counter(_LOWER_WORD.findall(text))
+    language = _language(_GRAMMAR.intersection(lower))
+    grammar = STOP_WORDS | LANGUAGES[language]
+    nouns = german.nouns(text) if language == "de" else frozenset[str]()
+    found = list(Phrases(text, spans, language, grammar, nouns).read())
+    evidence = Evidence(text, found, lower, language, grammar, nouns)
+    for phrase in filter(None, map(evidence.without_opener, found)):
+        kind = kind_of(text, phrase.start, phrase.end, phrase.words, phrase.titled)
+        shown = evidence.shown_phrase if len(phrase.words) > 1 else evidence.shown_word
+        strong = shown(phrase, kind)
+        if strong is not None:
+            yield phrase, kind, strong
 
 
 def _language(lower: AbstractSet[str]) -> str:
@@ -365,37 +49,120 @@ def _language(lower: AbstractSet[str]) -> str:
     return best if len(LANGUAGES[best] & lower) > len(LANGUAGES["en"] & lower) else "en"
 
 
-def _nouns(text: str) -> frozenset[str]:
-    """The nouns of a German text, whose capitals say nothing: words that stand mostly behind an article or an
-    adjective (einem geregelten Markt), that take endings of nouns, or with which longer words end."""
-    every = Counter(_CAPITAL.findall(text))
-    declined = Counter(
-        noun for word, noun in _BEFORE_CAPITAL.findall(text) if _declines(word.lower())
-    )
-    tails = {word[at:] for word in every for at in range(2, len(word) - _LEAST_TAIL + 1)}
-    return frozenset(
-        word
-        for word, count in every.items()
-        if 2 * declined[word] > count
-        or any(word + ending in every for ending in _NOUN_ENDINGS)
-        or any(word.endswith(end) and word.removesuffix(end) in every for end in _NOUN_ENDINGS)
-        or word.lower() in tails
-    )
+class Evidence:
+    """What a text shows of its phrases.
 
+    `lower`: how often each word occurs in lower case. `inside`: how often each phrase occurs
+    capitalised inside sentences; `led`: the same behind "the"; `one_of`: behind "a". `subject`: how
+    often a sentence begins with the phrase and goes on in lower case. `counted`: how often it stands
+    behind a number, as units and currencies do."""
 
-def _declines(word: str) -> bool:
-    """Is this lower-case word of German an article or, by its ending, an adjective?"""
-    article = word in lex.ARTICLES or word in lex.INDEFINITE_ARTICLES
-    return article or (word.endswith(_DECLINED) and word not in LANGUAGES["de"])
+    def __init__(
+        self,
+        text: str,
+        phrases: Iterable[Phrase],
+        lower: Counter[str],
+        language: str,
+        grammar: AbstractSet[str],
+        nouns: frozenset[str],
+    ) -> None:
+        self.text, self.lower, self.language, self.grammar = text, lower, language, grammar
+        self.nouns = nouns
+        self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
+        self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
+        for phrase in phrases:
+            self._count(phrase)
 
+    def _count(self, phrase: Phrase) -> None:
+        form = phrase.form
+        self.all[form] += 1
+        before = words_before(self.text, phrase.start)
+        self.counted[form] += bool(before) and _COUNT.fullmatch(before[-1]) is not None
+        if not phrase.prose:
+            return
+        if phrase.opening:
+            self.subject[form] += LOWER_BEHIND.match(self.text, phrase.end) is not None
+            if phrase.words[0].lower() in self.grammar:
+                rest = " ".join(phrase.words[1:])
+                self.inside[rest] += 1  # In York
+                self.all[rest] += 1
+        else:
+            {"the": self.led, "a": self.one_of}.get(phrase.article, self.inside)[form] += 1
 
-def _opens(text: str, at: int) -> bool:
-    """Does a sentence, heading, list item, quotation or bracket begin at this offset?"""
-    index = at - 1
-    while index >= 0 and text[index] in _OPENERS:
-        if text[index] not in " \t-–—_\0":
+    def without_opener(self, phrase: Phrase) -> Phrase | None:
+        """The name without a word that only opens its sentence: one of grammar (In York, Did James), or an
+        everyday one before a name that stands within a sentence elsewhere or has no such word
+        (Yesterday Ida Holm)."""
+        first, rest = phrase.words[0].lower(), phrase.words[1:]
+        polite = self.language == "de" and first in self.grammar  # Sie
+        if not (phrase.opening or polite):
+            return phrase
+        if not rest:
+            return None if first in self.grammar and not phrase.words[0].isupper() else phrase
+        if self.inside[phrase.form] and not polite:
+            return phrase  # Do Muoi
+        if first not in self.grammar and not (
+            len(rest) > 1
+            and ordinary(first)
+            and (self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest))
+        ):
+            return phrase
+        start = self.text.find(rest[0], phrase.start + len(phrase.words[0]), phrase.end)
+        return Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose)
+
+    def shown_word(self, phrase: Phrase, kind: str) -> bool | None:
+        """Is the word a name by the evidence of its text? None for what is no name at all."""
+        word = phrase.words[0]
+        low = word.lower().rstrip(".")
+        if len(low) < 2 or low[0].isdigit():
+            return None
+        if phrase.titled:
             return True
-        index -= 1
-    if index >= 0 and text[index] == ")":
-        return _ITEM.search(text, max(0, index - 5), index + 1) is not None
-    return index < 0 or text[index] in _STOPS
+        if low in lex.MONTHS or low in lex.TITLES or low in LEGAL_FORMS:
+            return None
+        if 2 * self.counted[word] > self.all[word]:
+            return False  # 400 kW, 20 Euro
+        inside, led, one_of = self.inside[word], self.led[word], self.one_of[word]
+        if word.isupper():  # the US, not US for us
+            shown = led > 0 if ordinary(low) else phrase.prose
+            return shown and inside + led > one_of
+        if any(map(str.isupper, word[1:])):
+            return True  # McDonald, MySQL
+        usual = all(map(ordinary, low.split("-")))
+        if self.language == "de":  # nouns have capitals
+            shown = inside > 1 or self.subject[word] > 1
+            return shown and word not in self.nouns and phrase.prose
+        if not inside + led + one_of:  # it opens sentences or stands in headings only
+            return None if usual or self.lower[low] else self.subject[word] > 1
+        if usual and inside < 2 and not kind:
+            return False
+        common = self.lower[low] + one_of
+        return inside > common + led if usual or common else True
+
+    def shown_phrase(self, phrase: Phrase, kind: str) -> bool | None:
+        """The same for a name of several words."""
+        lows = [word.lower().rstrip(".") for word in phrase.words]
+        if all(low in STOP_WORDS or low in lex.MONTHS or low.isdigit() for low in lows):
+            return None
+        if phrase.titled:
+            return True
+        if phrase.article and lows[-1] in lex.TITLES:
+            return None  # the Roman Catholic Bishop
+        usual = [ordinary(low) or low.isdigit() for low in lows]
+        origin = [ORIGIN.fullmatch(word) is not None for word in phrase.words]
+        if phrase.article == "a" and origin[-1] and all(map(or_, usual, origin)):
+            return False  # the South Korean navy
+        if self.language == "de" and not by_form(phrase.words):
+            # not Soziale Medien, nor Absatz 2
+            declined = lows[0].endswith(german.DECLINED) and not phrase.words[0].isupper()
+            shown = self.inside[phrase.form] or self.subject[phrase.form]
+            shown = shown or not (phrase.opening or declined)
+            return bool(shown) and not (self.nouns.intersection(phrase.words) or lows[-1].isdigit())
+        if not phrase.prose:
+            return not any(usual)
+        if len(lows) == 2 and all(usual) and lows[1].isdigit():
+            return False  # Figure 2
+        shown = self.inside[phrase.form] or self.subject[phrase.form] > 1
+        if phrase.opening and usual[0] and not shown and kind != "person":
+            return False  # Exploring Japan
+        return True

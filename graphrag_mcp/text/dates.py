@@ -202,7 +202,7 @@ def dated_line(
     days = dates_in(line[:HEAD], (*forms, *STAMPS * bool(_STAMP.match(line))), day_first)
     if not days or line.count("|") > 1:
         return None
-    start, end, day = max(days, key=lambda span: (span[0] == days[0][0], bool(span[2])))
+    start, end, day = days[0]
     before, after = line[:start], line[end:]
     spoken, bare = _SPEAKER.match(after), not before.strip(" -*+>[(\t")
     if (spoken or _AFTER.fullmatch(after)) and _BEFORE.fullmatch(before):

@@ -79,8 +79,6 @@ def quotes(
     order = sorted(
         scored(text, worth, literals, skip), key=lambda quote: (-quote.score, quote.start)
     )
-    if most == 1:  # nothing before it that it could repeat
-        return order[:1]
     return distinct(((quote, set(terms(quote.text))) for quote in order), most)
 
 
@@ -145,8 +143,7 @@ def best(
     text: str, worth: Worth, *, literals: Collection[str] = (), skip: Collection[str] = ()
 ) -> Quote | None:
     """The best sentence of a text; None for a text without words."""
-    found = scored(text, worth, literals, skip)
-    return min(found, key=lambda quote: (-quote.score, quote.start), default=None)
+    return next(iter(quotes(text, worth, 1, literals=literals, skip=skip)), None)
 
 
 def distinct(found: Iterable[tuple[Quote, Set[str]]], most: int) -> list[Quote]:
