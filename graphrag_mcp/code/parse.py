@@ -269,8 +269,6 @@ class _Reader:
             value = f"{stated}()" if stated else self._type(base, scope)
             if not stated and not isinstance(base, ast.Call):
                 value = _dotted(base)
-            if name == "__all__" and self.text.count(name) == 1:
-                value = _listed(node.value)
             if value:
                 self.file.variables.setdefault(name, value)
             if name.isupper() and len(name) > 1:
@@ -458,12 +456,6 @@ def _dotted(node: ast.expr | None) -> str:
         parts.append(node.attr)
         node = node.value
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
-
-
-def _listed(node: ast.expr | None) -> str:
-    """The strings of a list, with ":" around each; "" for others."""
-    each = [getattr(element, "value", None) for element in getattr(node, "elts", ())]
-    return f":{':'.join(map(str, each))}:" if all(isinstance(value, str) for value in each) else ""
 
 
 def _base_of(node: ast.expr) -> ast.expr:

@@ -194,8 +194,8 @@ def _facts(file: SourceFile) -> Facts:
         found[local].append((f"import {entry.local} {entry.module}", entry.target))
     for name, value in file.variables.items():
         found[name.rpartition(".")[2]].append((f"variable {name}", value))
-    for name in ("default", "__all__"):  # which a file that imports the module may not name
-        found[file.module.rpartition(".")[2]] += found.get(name, [])
+    # which a file that imports the module may not name
+    found[file.module.rpartition(".")[2]] += found.get("default", [])
     for base in file.references:
         if base.kind == "inherits":
             found[base.inside.rpartition(".")[2]].append(("base", base.receiver, base.name))
@@ -431,21 +431,9 @@ def _reexported(corpus: Corpus, module: str, name: str, seen: Seen) -> str:
     if target and target != f"{module}.{name}":
         return dotted(corpus, target, module, seen)
     for star in corpus.stars.get(module, ()):
-        if star != module and not _hidden(corpus, star, name, module):
-            if found := dotted(corpus, f"{star}.{name}", module, seen):
-                return found
+        if star != module and (found := dotted(corpus, f"{star}.{name}", module, seen)):
+            return found
     return ""
-
-
-def _hidden(corpus: Corpus, star: str, name: str, module: str) -> bool:
-    """Does `from star import *` of Python leave out this name?"""
-    place = MODULE + star
-    if place not in corpus.home:
-        place = next((path for path in _nearest(corpus, star, module) if path in corpus.home), "")
-    if not place or corpus.home[place].language != "python":
-        return False
-    listed = corpus.variables.get((place[1:], "__all__"), (None, ""))[1]
-    return f":{name}:" not in listed if listed else name.startswith("_")
 
 
 def _variable(corpus: Corpus, module: str, name: str, instance: bool) -> str:
@@ -547,12 +535,10 @@ def _outside(corpus: Corpus, file: SourceFile, name: str, module: str) -> tuple[
     if known not in corpus.found:
         seen: Seen = set()
         stars = corpus.stars[place]
-        homes = {star: dotted(corpus, f"{star}.{name}", file.module, seen) for star in stars}
-        real = [star for star in homes if homes[star]]
-        shown = (homes[star] for star in real if not _hidden(corpus, star, head, file.module))
-        corpus.found[known] = next(shown, "=" if real else "")
+        ways = (dotted(corpus, f"{star}.{name}", file.module, seen) for star in stars)
+        corpus.found[known] = next(filter(None, ways), "")
     found = corpus.found[known]
-    return found.strip("="), IMPORTED if found else 0.0
+    return found, IMPORTED if found else 0.0
 
 
 def _by_import(corpus: Corpus, file: SourceFile, name: str, target: str) -> str:
