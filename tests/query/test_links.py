@@ -222,11 +222,11 @@ def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -
 def test_links_lead_to_texts_rows_and_other_folders(tmp_path: Path) -> None:
     vault = write(
         tmp_path / "vault",
-        {"a.md": "[x](../tables/costs.csv#2) [[costs.csv]] [[b]] [x](../tables/b.md) [[note-1]]"},
+        {"a.md": "[x](../tables/costs.csv#2) [[costs.csv]] [[b]] [x](../tables/b.md) [[note-1]]", "x/log.md": "The log."},
     )
     tables = write(
         tmp_path / "tables",
-        {"costs.csv": "id,item\n1,rope\n2,tar\n", "b.md": "[[a]] [x](text:note-1)"},
+        {"costs.csv": "id,item\n1,rope\n2,tar\n", "b.md": "[[a]] [x](text:note-1)", "q/c.md": "[[log]]", "y/z/log.md": "The log."},
     )
     inline = (
         InlineText("See [[a]] and [[note-2]].", id="note-1"),
@@ -237,6 +237,7 @@ def test_links_lead_to_texts_rows_and_other_folders(tmp_path: Path) -> None:
     snapshot = open_snapshot(tmp_path / "c")
     assert leads(snapshot, "a.md") == ["costs.csv#2", "costs.csv#1", "b.md", "b.md", "note-1"]
     assert leads(snapshot, "b.md") == ["a.md", "note-1"]
+    assert leads(snapshot, "q/c.md") == ["y/z/log.md"], "of the folder of the link, though the other path is shorter"
     assert leads(snapshot, "note-1") == ["a.md", "note-2"]
     assert leads(snapshot, "note-2") == ["note-1"]
 

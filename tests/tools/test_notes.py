@@ -16,6 +16,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.notes.folder import undo
 from graphrag_mcp.notes.folder import undone as undone_files
 from graphrag_mcp.notes.writing import linked
 from graphrag_mcp.query.note_sources import check_of
@@ -269,6 +270,15 @@ def test_undo_of_an_edited_note_asks_and_undo_of_the_first_write_takes_the_note_
     assert not file.exists()
     assert "0 documents" in call.good("list_documents", filters=["kind=note"])["text"]
     assert "nothing to undo" in call.bad("write_note", title="Mast", op="undo", check=check)
+
+
+def test_a_command_takes_no_edit_of_a_person_back_unasked(app: App, root: Path) -> None:
+    path = write(app, Note("Mast", "It is high."), "", "ada").path
+    path.write_text(path.read_text("utf-8") + "\nBy hand.\n", "utf-8")
+    with pytest.raises(BadInput, match="was edited since"):
+        undo(root / "notes", path)
+    undo(root / "notes", path, check_of(path.read_text("utf-8")))
+    assert not path.exists()
 
 
 # ---- bad input -------------------------------------------------------------------------------------------
