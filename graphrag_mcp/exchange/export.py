@@ -323,9 +323,9 @@ def _links(snapshot: Snapshot, _: _Maps) -> Iterator[Row]:
     from graphrag_mcp.query.links import links
 
     found = links(snapshot)
-    ids = [*found.pages.ids, ""]  # -1 is the last; what is below is one of several
+    ids = [*found.pages.ids, ""]  # -1 is the last
     for row, source, target in zip(found.rows.to_pylist(), found.source, found.target, strict=True):
-        yield {**row, "document_id": ids[source], "target_id": ids[max(target, -1)]}
+        yield {**row, "document_id": ids[source], "target_id": ids[target]}
 
 
 def _by_n(snapshot: Snapshot, table: str, *columns: str) -> pa.Table:

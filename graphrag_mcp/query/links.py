@@ -78,14 +78,8 @@ class Links:
         self.is_tag = np.array([kind == written.TAG for kind in values_of(self.rows["kind"])], bool)
 
     def _target(self, link: Row, source: int) -> int:
-        """The document of a link, under its name or the one that it had before; of several whose names differ in
-        case alone the first."""
-        if link["kind"] == written.TAG:
-            return -1
-        found = self.pages.target(link, source)
-        if found < -1:
-            return min(self.pages.rivals(found))
-        return found if found >= 0 else self.pages.renamed(link, source)
+        """The document of a link; -1 for a tag, and for a page that the index does not have."""
+        return -1 if link["kind"] == written.TAG else self.pages.target(link, source)
 
     def out(self, number: int) -> list[Link]:
         """The links of a document in the order of its text."""
