@@ -11,6 +11,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import clamp_budget, finish, located, one_line
 from graphrag_mcp.packing.page import OVERHEAD, Page
 from graphrag_mcp.query import (
+    batch,
     context,
     digests,
     groups,
@@ -86,8 +87,8 @@ def list_documents(
         raise BadInput(f"there is no list by {by[:40]!r}", f"Use {', '.join(LISTS)}")
     query, document = query.strip(), document.strip()
     asked = [query] if by == "statement" or document else subjects(snapshot, query)
-    if len(asked) > local.MOST_QUERIES:
-        asked = asked[: local.MOST_QUERIES]
+    if len(asked) > batch.MOST_QUERIES:
+        asked = asked[: batch.MOST_QUERIES]
         note = joined(note, f"Only the first {len(asked)} subjects were looked for.")
     arguments = f"list|{[*filters]}|{query}|{sort}|{by}|{document}"
     offsets, write = local.paging([("", snapshot)], arguments, cursor, len(asked))

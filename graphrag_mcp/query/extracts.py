@@ -9,7 +9,8 @@ from typing import Any
 
 from graphrag_mcp import plugins
 from graphrag_mcp.query import local
-from graphrag_mcp.query.filters import Filters, Narrowed
+from graphrag_mcp.query.filters import Filters
+from graphrag_mcp.query.narrowed import Narrowed
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote

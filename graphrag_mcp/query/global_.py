@@ -15,6 +15,7 @@ from graphrag_mcp.packing.budget import finish
 from graphrag_mcp.packing.page import Page, finished, page_of
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import (
+    history,
     local,
     note_hits,
     note_sources,
@@ -57,7 +58,7 @@ def search(
     if not corpora:
         return finish(local.without_text(result), budget)
     query = request.query.strip()
-    block, names = local.read_history(request.history, query, budget)
+    block, names = history.read(request.history, query, budget)
     looked_for = " ".join([query, *names])
     form = request.level, request.explain
     asked = f"global|{looked_for}|{form}|{[*request.filters, request.min_rating]}"

@@ -6,7 +6,6 @@ of the ranking. An empty question gives an overview. Without `answer` it asks no
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,17 +15,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.protocols import LOCAL
-from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import columns, finish, one_line, shorten
-from graphrag_mcp.packing.page import OVERHEAD, Page, finished, page_of
-from graphrag_mcp.query import hits, note_hits, rank, render
+from graphrag_mcp.packing.budget import finish
+from graphrag_mcp.packing.page import finished, page_of
+from graphrag_mcp.query import history, hits, note_hits, rank, render
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import absences, connected, joined, length_note
-from graphrag_mcp.query.question import MARKS, NAME_CHARACTERS
 from graphrag_mcp.query.rank import Ranked, Ranking
-from graphrag_mcp.query.render import DEFAULT_TOKENS, Form, Limits
+from graphrag_mcp.query.render import DEFAULT_TOKENS, Limits
 from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.query.survey import survey
 from graphrag_mcp.store.tables import Snapshot
@@ -45,15 +42,7 @@ BASIC = 10  # passages of the mode `basic`
 FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model reads in any case
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
 EMBED_SECONDS, LOAD_SECONDS = 5.0, 30.0  # for a question; a local model is loaded by the first one
-QUERIES_TOKENS, MOST_QUERIES = 2_000, 12  # of several questions at once
-# Of several questions: hits in full and as lines, and the share of the best score from which a hit
-# is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions. A passage
-# takes half of a question's room at most: five questions at once in 2,500 tokens have the answer to 51 of
-# 100 questions of MuSiQue and 82 of HotpotQA, with 3 lines and longer passages to 41 and 79.
-PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 6, 0.45
-LEAST = 50  # tokens of the result for one of them
 IN_TIME = 75  # tokens of the room for each passage in order of time, so that all of them are seen
-ECHO = 60  # characters of such a question, which the caller knows
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 
 
@@ -89,7 +78,7 @@ class _Search:
         self.parts: list[Part] = []
         self.found = begun(corpora, request.mode)
         self.found.hint = note
-        block, self.keywords = read_history(request.history, request.query, self.budget)
+        block, self.keywords = history.read(request.history, request.query, self.budget)
         self.keywords = [*request.keywords, *self.keywords]
         self.answers = request.answer and bool(request.query) and len(corpora) == 1
         form = request.form.breadth, request.form.sort, request.explain
@@ -200,28 +189,6 @@ class _Search:
         return dict(islice(near.items(), 5))
 
 
-def several(
-    corpora: Sequence[Corpus],
-    queries: Sequence[str],
-    request: Request,
-    askers: Mapping[str, Asker] | None = None,
-) -> SearchResult:
-    """Several questions in one result, in one corpus (its name is "") or in several; each is asked as
-    `request` says."""
-    budget, note = request.budget(QUERIES_TOKENS)
-    distinct = list(dict.fromkeys(query.strip() for query in queries if query.strip()))
-    dropped = len(distinct) - MOST_QUERIES
-    note += f" Only the first {MOST_QUERIES} queries were asked." if dropped > 0 else ""
-    result = begun(corpora, "local")
-    result.hint = note.strip()
-    parts = narrowed(with_text(corpora), request.filters, request.min_rating)
-    asked = []
-    for query in distinct[:MOST_QUERIES]:
-        one = replace(request, query=query)
-        asked.append((query, found_in(parts, one, request.keywords, askers or {})[0]))
-    return show_several(result, asked, budget, request)
-
-
 # ---- what is shown -----------------------------------------------------------------------------
 
 
@@ -283,84 +250,6 @@ def show(
     return finished(result, page, rest, taken, cursor)
 
 
-def show_several(
-    result: SearchResult,
-    asked: Sequence[tuple[str, Sequence[Source]]],
-    budget: int,
-    request: Request,
-) -> SearchResult:
-    """The result for several questions: each with its share of the budget, no passage and no note twice."""
-    form, beside = render.narrowed(request.form), request.for_notes()
-    page = page_of(result, budget)
-    notes: set[tuple[str, str]] = set()
-    last = min(len(asked), max(page.room // LEAST, 1))
-    page.room -= OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
-    for number, (question, sources) in enumerate(asked[:last]):
-        left = last - number
-        share = page.room // left
-        part = Page(share, page.characters // left, page.full, page.told)
-        part.add(f"## {one_line(question, ECHO)}")
-        useful = [source for source in sources if source.useful]
-        nearest = hits.merged(hits.apart(useful))[: PER_QUESTION + LINES_PER_QUESTION]
-        line, without = absences(sources, [passage for *_, passage in nearest])
-        if line:
-            part.add(line)
-        head = len(part.blocks)
-        sources = useful
-        more = note_hits.put_once(part, sources, notes, beside - result.beside)
-        result.beside += more
-        page.room += more
-        share += more
-        sources = hits.apart(sources)
-        if form.breadth == "sentences":
-            render.show_survey(part, survey(sources), by_time=form.sort == "time")
-        else:
-            _show_question(part, sources, form, without)
-        if not any(source.found.passages for source in sources) and len(part.blocks) == head:
-            part.add("Nothing was found.")
-        if len(part.blocks) == head:
-            last = number
-            break
-        page.blocks += part.blocks
-        page.citations |= part.citations
-        page.room -= share - part.room
-    if last < len(asked):
-        rest = f"No room from query {last + 1} of {len(asked)} on"
-        page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
-    return finished(result, page, 0, 0, lambda _: "")
-
-
-def _show_question(page: Page, sources: Sequence[Source], form: Form, without: bool) -> None:
-    """Add the best hit of one of several questions, in half of the room, and a few others as lines. What
-    these leave of the room goes to passages that are cut. `without`: none of them holds a name of the
-    question."""
-    ranked = hits.merged(sources)
-    found = hits.of_ranked(sources, ranked[:20], openings=True)
-    most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
-    if in_time := form.sort == "time":
-        most += LINES_PER_QUESTION
-        found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
-    known = sorted(hit.id for hit in found[:most] if hit.id in page.full)
-    rest = [hit for hit in found if hit.id not in page.full]
-    full = 0 if without else max(most - len(known), 1)
-    limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
-    worth, room = hits.worth_of(sources), page.room // (most if in_time else 2)
-    longest, form = form.window, replace(form, window=max(room, render.PART))
-    while form.window < longest:
-        trial = page.copy()
-        render.show(trial, rest, worth, form, limits)
-        shown = {id: trial.citations[id].text for id in trial.full - page.full}
-        cut = sum(hit.body != shown.get(hit.id, hit.body) for hit in rest)
-        spare = trial.room - (render.PART if known else 0)
-        if not cut or spare // cut < render.PART:
-            break
-        form = replace(form, window=form.window + spare // cut)
-    form = replace(form, window=min(form.window, longest))
-    render.show(page, rest, worth, form, limits)
-    if known:
-        page.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")
-
-
 # ---- corpora -----------------------------------------------------------------------------------
 
 
@@ -407,7 +296,8 @@ def narrowed(
     """The corpora with their filters, without those that know no such field, unless none does."""
     if not filters and min_rating <= 0:
         return [(name, snapshot, None) for name, snapshot in corpora]
-    from graphrag_mcp.query.filters import Narrowed, read
+    from graphrag_mcp.query.filters import read
+    from graphrag_mcp.query.narrowed import Narrowed
 
     parts: list[Part] = []
     refused: BadInput | None = None
@@ -537,56 +427,3 @@ def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[byte
     except Exception as error:  # a model that fails in any way must not cost the search
         why = str(error) or type(error).__name__
     return vector, "" if vector else NOT_EMBEDDED.format(why.rstrip(". "))
-
-
-# ---- earlier turns of a conversation ---------------------------------------------------------------
-
-TURNS, NAMES = 5, 8  # the newest user turns that are read; names that are looked for
-HEADING = "-----Conversation History-----\nturn|content"
-HISTORY_SHARE, LEAST_TURN = 0.1, 14  # of the budget at most; tokens of a turn that is cut
-_ROLE = re.compile(r"\s*(user|human|me|assistant|ai|bot|system|tool)\s*[:：|]\s*", re.IGNORECASE)
-_USER = {"user", "human", "me"}
-
-
-def read_history(history: Sequence[str], query: str, budget: int) -> tuple[str, list[str]]:
-    """The block of the user's turns, and the names that they add to the question."""
-    if not history:
-        return "", []
-    turns = []
-    for turn in history:
-        match = _ROLE.match(turn)
-        body = turn[match.end() :] if match else turn  # a turn without a role is the user's
-        if body.strip() and (match is None or match[1].casefold() in _USER):
-            turns.append(body.strip())
-    turns = turns[-TURNS:]
-    return history_block(turns, budget), history_keywords(turns, query) if query else []
-
-
-def history_keywords(turns: Sequence[str], query: str) -> list[str]:
-    """Names of earlier turns, the newest first: of all when the question names nothing itself, else
-    of the newest. Where no turn names anything, the content words of the newest, as written."""
-    keys = {mention.key for mention in extract(query[:NAME_CHARACTERS]) if mention.strong}
-    found: dict[str, str] = {}
-    for turn in list(reversed(turns))[: 1 if keys else TURNS]:
-        for mention in extract(turn[:NAME_CHARACTERS]):
-            if mention.strong and mention.key not in keys:
-                found.setdefault(mention.key, mention.form)
-    if found or keys or not turns:
-        return list(found.values())[:NAMES]
-    words = [word.strip(MARKS) for word in turns[-1][:1_000].split()]
-    return [word for word in words if not all(map(stop_word, query_terms(word)))][:NAMES]
-
-
-def history_block(turns: Sequence[str], budget: int) -> str:
-    """The newest turns that fit into their share of the budget; "" if not even one fits."""
-    left = int(budget * HISTORY_SHARE) - count_tokens(HEADING)
-    kept: list[str] = []
-    for turn in reversed(turns):
-        line = columns("user", one_line(turn, 2_000))
-        if count_tokens(line) >= left:
-            if not kept and left >= LEAST_TURN:
-                kept.append(columns("user", shorten(one_line(turn, 2_000), left - 4) + " …"))
-            break
-        left -= count_tokens(line) + 1
-        kept.insert(0, line)
-    return "\n".join([HEADING, *kept]) if kept else ""

@@ -14,8 +14,9 @@ from typing import Any
 from graphrag_mcp.packing.budget import HIGHEST, located, one_line, referenced_ids
 from graphrag_mcp.packing.page import Page, finished, page_of
 from graphrag_mcp.query import context, groups, hits, note_sources, summaries, times
-from graphrag_mcp.query.filters import Filters, Narrowed, Part
+from graphrag_mcp.query.filters import Filters, Part
 from graphrag_mcp.query.hits import Hit
+from graphrag_mcp.query.narrowed import Narrowed
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote

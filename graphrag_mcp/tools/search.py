@@ -50,7 +50,7 @@ async def local_search(
 ) -> CallToolResult:
     """Passages on a question about people, things, events, details. For what is spread over many
     documents: list_documents with query."""
-    from graphrag_mcp.query import local
+    from graphrag_mcp.query import batch, local
     from graphrag_mcp.query.render import Form
     from graphrag_mcp.query.request import Request
 
@@ -77,7 +77,7 @@ async def local_search(
             remark("history and answer are for one question: with queries they were ignored.")
 
         def many(parts: Parts) -> Result:
-            return local.several(parts, [*queries, query], request, _askers(ctx, parts, corpus))
+            return batch.several(parts, [*queries, query], request, _askers(ctx, parts, corpus))
 
         return await read(ctx, "local_search", corpus, many, whole, ())
 

@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names import cjk
-from graphrag_mcp.query import local
+from graphrag_mcp.query import history
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
@@ -75,4 +75,4 @@ def test_an_earlier_turn_without_a_name_is_not_told_in_pieces_of_its_words(tmp_p
         found = local_search(snapshot, question, history=[turn])
         written = {word.strip("?？") for word in f"{turn} {question}".split()}
         assert found.state == "context" and set(re.findall("'(.+?)'", found.hint)) <= written, found.hint
-    assert local.history_keywords(["한빛 인쇄소를 설립한 곳은 어디인가?"], "그의 동생은?") == ["한빛", "인쇄소를", "설립한", "곳은", "어디인가"]
+    assert history.keywords(["한빛 인쇄소를 설립한 곳은 어디인가?"], "그의 동생은?") == ["한빛", "인쇄소를", "설립한", "곳은", "어디인가"]

@@ -14,13 +14,14 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.query import rank, reports
+from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.ids import listed_ids
-from graphrag_mcp.query.local import local_search, several
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source

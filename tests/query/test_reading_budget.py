@@ -12,10 +12,11 @@ import pytest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing.budget import passage_alias
+from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search, several
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source

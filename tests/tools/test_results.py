@@ -12,8 +12,9 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents, topics
+from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search, several
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.text_search import search_text
