@@ -129,6 +129,7 @@ _SITE = re.compile(r" [|–—-] ")  # before the name of a site
 RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
+_BLANK = re.compile(r"[ \t]*\n[ \t]*\n")
 # What stands before an indented block: a paragraph that ends with two colons, a directive.
 _LITERAL = re.compile(
     r"^(?P<indent>[ \t]*+)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*+"
@@ -148,15 +149,19 @@ def is_code(text: str) -> bool:
 def fences(text: str) -> list[int]:
     """Where blocks of code begin and end, in turns: fenced ones, and indented ones that two colons
     announce. A text that was cut inside a block is told by a fence that names a language, since
-    such a fence opens a block."""
+    such a fence opens a block, or else by the blank line on one side of its first fence."""
     found = list(_FENCE.finditer(text)) if "```" in text else []
     places = [match.start() for match in found]
     opens = next((at for at, match in enumerate(found) if match[1]), None)
-    if opens is None:
-        places = places if len(places) % 2 == 0 else []
-    else:
-        places = [0] * (opens % 2) + places
-        places += [len(text)] * (len(places) % 2)
+    if opens is None and len(places) % 2:
+        above, below = text[: places[0]], text[found[0].end() :]
+        blank_above = not above.strip() or above.endswith("\n\n")
+        blank_below = not below.strip() or _BLANK.match(below) is not None
+        if blank_above == blank_below:
+            return _indented(text)
+        opens = int(blank_below)
+    places = [0] * ((opens or 0) % 2) + places
+    places += [len(text)] * (len(places) % 2)
     return places or _indented(text)
 
 

@@ -146,3 +146,15 @@ def test_an_everyday_word_behind_a_hyphen_belongs_to_a_name_of_several_words_alo
     names = {form for _, form, *_ in mentions(text)}
     assert {"Ban Ki-moon", "Ki-moon", "London", "Ida Holm"} <= names
     assert not {"T-shirts", "Wap-push", "London-based"} & names
+
+
+@pytest.mark.parametrize("head", [
+    '+++\ntitle = "Notes on Norbridge"\nauthors = ["Mara Quist"]\n+++\n',
+    "---\ntitle: Notes on Norbridge\nauthor: Mara Quist\n---\n",
+])  # fmt: skip
+def test_front_matter_and_code_cut_at_an_end_relate_no_names(tmp_path: Path, head: str) -> None:
+    body = "\nThe harbour was closed for a week.\n\n```\n$ send Ida Holm Otto Brandt\nIda Holm got Otto Brandt\n"
+    request = IndexRequest(texts=(InlineText(head + body, "a"), InlineText(head + body, "b")))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    assert snapshot.rows("entities").num_rows and not snapshot.rows("relationships").num_rows

@@ -128,6 +128,8 @@ def test_blocks_of_code_are_found_in_linear_time() -> None:
 def test_fenced_blocks_of_code_are_found_also_where_a_text_begins_inside_one() -> None:
     assert fences("a\n```py\nb\n```\nc") == [2, 10]
     assert fences("b\n```\nc\n```py\nd") == [0, 2, 8, 15]
+    assert fences("$ a\n```\n\nb\n") == [0, 4]
+    assert fences("a\n\n```\nb\n") == [3, 9]
     assert fences("a\n```\nb") == []
 
 

@@ -16,6 +16,7 @@ from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import SUMMARY, Mentions, Named, UnitNames
 from graphrag_mcp.index.extract.summarised import corrected
 from graphrag_mcp.names.extract import mentions, most
+from graphrag_mcp.sources.decode import front_matter
 from graphrag_mcp.text.prose import fences, is_code
 from graphrag_mcp.text.quote import LEANS, says
 from graphrag_mcp.text.spans import Mention, Unit
@@ -73,13 +74,15 @@ def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Mention
     """The sentences that say nothing about any two of their names."""
     starts = [start for start, _ in spans]
     by_sentence = lists_of((max(0, bisect_right(starts, name[4]) - 1), name) for name in every)
-    blocks = fences(text)
+    blocks, below = fences(text), front_matter(text)[1]
     return {
         at
         for at, names in by_sentence.items()
         if len({name[0] for name in names}) > 1
         and (
-            bisect_right(blocks, spans[at][0]) % 2 or _says_nothing(text[slice(*spans[at])], names)
+            spans[at][0] < below
+            or bisect_right(blocks, spans[at][0]) % 2
+            or _says_nothing(text[slice(*spans[at])], names)
         )
     }
 
