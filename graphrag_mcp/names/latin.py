@@ -155,9 +155,10 @@ class Evidence:
         if self.language == "de" and not by_form(phrase.words):
             # not Soziale Medien, nor Absatz 2
             declined = lows[0].endswith(german.DECLINED) and not phrase.words[0].isupper()
-            shown = self.inside[phrase.form] or self.subject[phrase.form]
-            shown = shown or not (phrase.opening or declined)
-            return bool(shown) and not (self.nouns.intersection(phrase.words) or lows[-1].isdigit())
+            begins = phrase.opening and not self.subject[phrase.form]
+            if not self.inside[phrase.form] and (declined or begins):
+                return False
+            return self.nouns.isdisjoint(phrase.words) and not lows[-1].isdigit()
         if not phrase.prose:
             return not any(usual)
         if len(lows) == 2 and all(usual) and lows[1].isdigit():
