@@ -356,8 +356,8 @@ def _title(snapshot: Snapshot, id: str, aliases: Sequence[str]) -> str:
     """`- [t12] [t98] Title` of two documents; `- note.txt: how it begins`, since the name of a file is an
     id as well."""
     fact = documents(snapshot)[id]
-    if hits.untitled(fact) and (begins := quote.lead(_beginning(snapshot, id), topics.TITLE)):
-        return one_line(f"- {hits.names_of(snapshot)[id]}: {begins}", topics.TITLE + 12)
+    if hits.untitled(fact) and (begins := quote.lead(_beginning(snapshot, id), topics.BEGINS)):
+        return f"- {hits.names_of(snapshot)[id]}: {one_line(begins, topics.BEGINS)}"
     listed = " ".join(f"[{alias}]" for alias in aliases)
     name = hits.names_of(snapshot)[id] if len(aliases) == 1 else fact["document"][2]
     return f"- {listed} {one_line(name, topics.TITLE)}"
