@@ -39,7 +39,7 @@ TITLE = 80  # characters of a title in the list of all
 # name the call, and of three agents with 120,000 characters to read none made it.
 BEGINS = 40
 BEGINS_TOKENS = 10
-BESIDE, BESIDE_TOKENS = 8, 4  # characters and tokens beside a title in that list
+BESIDE, BESIDE_TOKENS = 10, 6  # characters and tokens beside a title in that list
 A_TOPIC, A_TOPIC_TOKENS = 150, 50  # of the line of a topic above
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
