@@ -203,6 +203,8 @@ def show(
     """The result for one question, from the hit or line `offset` on, in the form that is asked for. The
     text that the result has already stands first, then notes on the question."""
     form = request.form
+    in_time = form.sort == "time"
+    generous = not form.every and (budget > DEFAULT_TOKENS or in_time)  # not by the room of a note
     if not form.every:
         if not offset:
             budget = note_hits.put(result, sources, budget, request.for_notes())
@@ -213,7 +215,7 @@ def show(
     page = page_of(result, budget)
     if sentences:
         surveyed = survey(sources)
-        taken = offset + render.show_survey(page, surveyed, offset, form.sort == "time")
+        taken = offset + render.show_survey(page, surveyed, offset, in_time)
         if not surveyed.lines and not result.citations:
             result.state = "not_found"
             page.add(
@@ -224,7 +226,7 @@ def show(
     best = ranked[0][0] if ranked else 0.0
     floor = 0.0 if form.every else render.WEAK * best
     scored = ranked[offset : offset + max(20, budget // 50)]
-    if in_time := form.sort == "time":
+    if in_time:
         scored = [triple for triple in scored if triple[0] >= floor][: max(page.room // IN_TIME, 1)]
     found = hits.of_ranked(sources, scored, openings=True)
     for hit in found if form.every else ():  # what stands in quotes may be in a menu
@@ -242,7 +244,6 @@ def show(
                 page.room = max(page.room - count_tokens(line), render.PART)
         if text := connected(sources):
             page.add(text)
-    generous = not form.every and (budget > DEFAULT_TOKENS or in_time)
     full = 0 if without else None
     limits = Limits(full, floor=floor, generous=generous)
     taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)

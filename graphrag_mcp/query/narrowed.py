@@ -26,11 +26,9 @@ class Narrowed(Snapshot):
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["inner"], name)
 
-    def __hash__(self) -> int:
-        return hash(self.inner)
-
-    def __eq__(self, other: object) -> bool:
-        return other is self or other is self.inner
+    @property
+    def whole(self) -> Snapshot:
+        return self.inner.whole
 
     def full_text(
         self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None

@@ -16,7 +16,6 @@ from graphrag_mcp.packing.page import Page, finished, page_of
 from graphrag_mcp.query import context, groups, hits, note_sources, summaries, times
 from graphrag_mcp.query.filters import Filters, Part
 from graphrag_mcp.query.hits import Hit
-from graphrag_mcp.query.narrowed import Narrowed
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote
@@ -255,16 +254,8 @@ def _share(snapshot: Snapshot, topic: Topic, total: int) -> str:
 # ---- communities ---------------------------------------------------------------------------------
 
 
-def whole(snapshot: Snapshot) -> Snapshot:
-    return snapshot.inner if isinstance(snapshot, Narrowed) else snapshot
-
-
-def count(snapshot: Snapshot) -> Counts:
-    return _counts(whole(snapshot))
-
-
 @once
-def _counts(snapshot: Snapshot) -> Counts:
+def count(snapshot: Snapshot) -> Counts:
     names = ["id", "n", "level", "rank"]
     communities = {row["id"]: row for row in snapshot.rows("reports", "", names).to_pylist()}
     documents = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
@@ -325,7 +316,7 @@ def describe(
     snapshot: Snapshot, topic: Topic, kept: Filters | None = None, corpus: str = ""
 ) -> None:
     """Fill in what is characteristic of a topic, among its text units that pass the filters."""
-    known, snapshot, key = count(snapshot), whole(snapshot), f"{corpus}/{topic.id}"
+    known, snapshot, key = count(snapshot), snapshot.whole, f"{corpus}/{topic.id}"
     if kept is None and (done := known.described.get(key)) is not None:
         topic.title, topic.names, topic.said = done.title, done.names, done.said
         topic.central = done.central

@@ -319,6 +319,11 @@ class Snapshot:
         self._opening = threading.Lock()
         self._counts: dict[str, int] = {}
 
+    @property
+    def whole(self) -> Snapshot:
+        """The snapshot itself; of one that is narrowed by filters, the one that it is made of. Caches hold to it."""
+        return self
+
     def count(self, table: str) -> int:
         if table not in self._counts:
             if (kept := self._kept.get(table)) is not None:
@@ -525,11 +530,12 @@ class Snapshot:
 
 
 def once(make: Callable[[Snapshot], T]) -> Callable[[Snapshot], T]:
-    """`make`, worked out once for each snapshot and kept as long as that is."""
+    """`make` of a whole snapshot, worked out once and kept as long as that is."""
     known: WeakKeyDictionary[Snapshot, T] = WeakKeyDictionary()
 
     @wraps(make, updated=())
     def made(snapshot: Snapshot) -> T:
+        snapshot = snapshot.whole
         if snapshot not in known:
             known[snapshot] = make(snapshot)
         return known[snapshot]
@@ -859,6 +865,7 @@ def _matrix(snapshot: Snapshot, name: str) -> Matrix:
     """The vectors of a whole table, read once a snapshot."""
     import numpy as np
 
+    snapshot = snapshot.whole
     with _lock:
         matrices = _matrices.setdefault(snapshot, {})
         if name not in matrices:

@@ -13,7 +13,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.query import local, sections
+from graphrag_mcp.query import local, sections, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.rank import retrieve
@@ -393,3 +393,11 @@ def test_an_explanation_names_what_a_passage_loses(tmp_path: Path) -> None:
     found = retrieve(open_snapshot(tmp_path), "Which ropes in the harbour were mended by Vera Quillon?")
     first, second, *_ = found.why([passage.id for passage in found.passages]).values()
     assert "lacks" not in first and "lacks a rare name of the question -0." in second, (first, second)
+
+
+def test_what_a_filtered_search_works_out_of_a_snapshot_serves_later_ones_and_knows_no_filter(sample: Snapshot) -> None:
+    [(_, part, kept)] = local.narrowed([("", sample)], ["rating>=9"])
+    assert kept is not None and part.rows("reports").num_rows < sample.rows("reports").num_rows
+    first = topics.count(part)
+    del part
+    assert topics.count(sample) is first and first.communities
