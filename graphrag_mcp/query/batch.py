@@ -14,8 +14,8 @@ from graphrag_mcp.query.local import Corpus
 from graphrag_mcp.query.notes import absences
 from graphrag_mcp.query.render import Form, Limits
 from graphrag_mcp.query.request import Request
-from graphrag_mcp.query.survey import survey
-from graphrag_mcp.types import SearchResult
+from graphrag_mcp.query.survey import Line, Survey, survey
+from graphrag_mcp.types import Citation, SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
@@ -82,7 +82,7 @@ def _show(
         share += more
         sources = hits.apart(sources)
         if form.breadth == "sentences":
-            render.show_survey(part, survey(sources), by_time=form.sort == "time")
+            _show_sentences(part, survey(sources), form, page.citations)
         else:
             _show_question(part, sources, form, without)
         if not any(source.found.passages for source in sources) and len(part.blocks) == head:
@@ -97,6 +97,22 @@ def _show(
         rest = f"No room from query {last + 1} of {len(asked)} on"
         page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
     return finished(result, page, 0, 0, lambda _: "")
+
+
+def _show_sentences(
+    page: Page, surveyed: Survey, form: Form, shown: Mapping[str, Citation]
+) -> None:
+    """Add the sentences on one of several questions; of those that the result has `shown` the id."""
+
+    def again(line: Line) -> bool:
+        return line.hit.id in shown and shown[line.hit.id].text == line.text
+
+    on_it = surveyed.lines[: surveyed.on_it]
+    known = [line.hit.id for line in on_it if again(line)]
+    lines = [line for line in surveyed.lines if not again(line)]
+    render.show_survey(page, Survey(lines, len(on_it) - len(known)), by_time=form.sort == "time")
+    if known:
+        page.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")
 
 
 def _show_question(page: Page, sources: Sequence[Source], form: Form, without: bool) -> None:

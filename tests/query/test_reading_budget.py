@@ -368,3 +368,16 @@ def test_a_list_of_titles_has_whole_titles_and_each_once(tmp_path: Path) -> None
 def test_a_filter_that_says_nothing_of_documents_is_refused(crane: Snapshot, wrong: str) -> None:
     with pytest.raises(BadInput, match="says nothing of documents"):
         list_documents(crane, filters=[wrong])
+
+
+def test_a_sentence_that_answers_two_of_several_questions_stands_once(tmp_path: Path) -> None:
+    texts = (
+        InlineText("The harbour of Orrin was dredged by Mara Quist in spring. Boats came back.", "a.txt"),
+        InlineText("The orchard of Tarnau lost its pears to frost. Nobody was insured.", "b.txt"),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    request = Request("", form=Form(breadth="sentences"), max_tokens=2_000)
+    asked = ["who dredged the harbour", "harbour of Orrin dredged in spring", "pears of the orchard"]
+    text = several([("", open_snapshot(tmp_path / "c"))], asked, request).text
+    assert text.count("was dredged by Mara Quist") == 1 and "See also [t1] above." in text
+    assert text.count("lost its pears") == 1
