@@ -349,21 +349,25 @@ def _in_order(
     held: Sequence[Held],
     worth: Mapping[str, float],
 ) -> list[Ranked]:
-    """Passages best first: those with most literals, then definitions, then those with the whole query or literals as
-    written, then by words."""
+    """Passages best first: those with most literals, then those that hold them as whole words, then definitions, then
+    those with the whole query or literals as written, then by words."""
     score, whole = bm25(snapshot, worth), plain(query)
     raw = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
     top = max(raw.values(), default=0.0) or 1.0
     order = []
     for row, forms in held:
-        exact = whole in plain(row["text"])
+        text = plain(row["text"])
+        exact = whole in text
+        inside = any(not _is_word(text, plain(form), end=True) for form in forms)
         first = all(form in row["text"] for form in written) if written else exact
         defined = bool(written) and defines(row["text"], written)
         value = 0.9 * raw[row["id"]] / top + 0.1 * exact
-        order.append((-len(forms), not defined, not first, -round(value, 9), row["id"], row))
-    order.sort(key=lambda place: place[:5])
+        order.append(
+            (-len(forms), inside, not defined, not first, -round(value, 9), row["id"], row)
+        )
+    order.sort(key=lambda place: place[:6])
     # By these the passages of several corpora are merged.
-    scores = [1 - 0.3 * at / len(order) if written else -place[3] for at, place in enumerate(order)]
+    scores = [1 - 0.3 * at / len(order) if written else -place[4] for at, place in enumerate(order)]
     return [_ranked(place[-1], value) for place, value in zip(order, scores, strict=True)]
 
 
@@ -378,13 +382,21 @@ def _by_turns(
     held: Sequence[Held],
     worth: Mapping[str, float],
 ) -> list[Ranked]:
-    """The passages that hold one of several literals: the best one on each of these in turn. What holds many of them
-    is a table or a menu as often as not, so those with fewest come first, then by words."""
+    """The passages that hold one of several literals: the best one on each of these in turn, as whole words before
+    parts of others. What holds many of them is a table or a menu as often as not, so those with fewest come first,
+    then by words."""
     score = bm25(snapshot, worth)
     value = {row["id"]: score(row["terms"], row["n_terms"]) for row, _ in held}
     order = sorted(
         held, key=lambda pair: (len(pair[1]), -round(value[pair[0]["id"]], 9), pair[0]["id"])
     )
-    turns = [[row for row, forms in order if literal.written in forms] for literal in literals]
+    texts = {row["id"]: plain(row["text"]) for row, _ in held}
+    turns: list[list[dict[str, Any]]] = []
+    for literal in literals:
+        rows_of_it = [row for row, forms in order if literal.written in forms]
+        word = plain(literal.written)
+        turns.append(
+            sorted(rows_of_it, key=lambda row: not _is_word(texts[row["id"]], word, end=True))
+        )
     rows = {row["id"]: row for turn in zip_longest(*turns) for row in turn if row is not None}
     return [_ranked(row, 1 - 0.3 * at / len(rows)) for at, row in enumerate(rows.values())]

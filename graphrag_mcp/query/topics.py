@@ -38,6 +38,9 @@ TITLE = 80  # characters of a title in the list of all
 # name the call, and of three agents with 120,000 characters to read none made it.
 BEGINS = 40
 BEGINS_TOKENS = 10
+ONE_PAGE = (
+    10_000  # tokens of a page of it: some clients cut a result of more than 30,000 characters
+)
 BESIDE, BESIDE_TOKENS = 10, 6  # characters and tokens beside a title in that list
 A_TOPIC, A_TOPIC_TOKENS = 150, 50  # of the line of a topic above
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
@@ -167,9 +170,11 @@ def _all_titles(snapshot: Snapshot) -> str:
     characters = sum(map(len, titles)) + untitled * BEGINS + len(titles) * BESIDE + topics * A_TOPIC
     tokens = sum(map(count_tokens, titles)) + untitled * BEGINS_TOKENS
     tokens += len(titles) * BESIDE_TOKENS + topics * A_TOPIC_TOKENS
+    pages = math.ceil(tokens / ONE_PAGE)
+    on_pages = f", on {pages} pages" if pages > 1 else ""
     told = (
-        f" The titles of all, {math.ceil(characters / 1000)},000 characters at most: "
-        f"list_documents(max_tokens={math.ceil(tokens / 100) * 100})."
+        f" The titles of all, {math.ceil(characters / 1000)},000 characters at most{on_pages}: "
+        f"list_documents(max_tokens={math.ceil(tokens / pages / 100) * 100})."
     )
     return told if tokens <= HIGHEST else ""
 

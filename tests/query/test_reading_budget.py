@@ -20,6 +20,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.dates import in_head
@@ -381,3 +382,13 @@ def test_a_sentence_that_answers_two_of_several_questions_stands_once(tmp_path: 
     text = several([("", open_snapshot(tmp_path / "c"))], asked, request).text
     assert text.count("was dredged by Mara Quist") == 1 and "See also [t1] above." in text
     assert text.count("lost its pears") == 1
+
+
+def test_of_alternatives_whole_words_come_before_parts_of_others(tmp_path: Path) -> None:
+    texts = (
+        InlineText("A contestant of a talent show was a contestant again, and contestants won.", "show.txt"),
+        InlineText("The trial of Victor Conte and Ida Quist was put off until the summer of that year.", "trial.txt"),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    found = search_text(open_snapshot(tmp_path / "c"), '"Conte" OR "Quist"')
+    assert [citation.title for citation in found.citations] == ["trial.txt", "show.txt"]
