@@ -277,7 +277,6 @@ class Drift:
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), SHOWN)
         query, best = one_line(walk.header["query"], 300), best_answers(walk)
-        waiting = [*(walk.frontier() if walk.budget_left() else []), *walk.with_status("open")]
         if not best:
             result.state, result.done = "not_found", False
             result.text = f"No node of this session has an answer yet. Question: {query}"
@@ -286,7 +285,7 @@ class Drift:
             return finish(result, budget)
         known, removed = references(self.snapshot, [found.node["answer"] for found in best])
         notes = [note, self.moved(walk), not_there(removed)]
-        if waiting:
+        if waiting := walk.waiting():
             notes.append(f"{counted(len(waiting), 'questions')} still waiting for an answer.")
             result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
         result.hint = " ".join(filter(None, notes))
@@ -381,9 +380,9 @@ class Drift:
     def _waiting(self, walk: Walk, budget: int, notes: Sequence[str]) -> DriftResult:
         """What waits for an answer: nothing was opened."""
         result = self.state(walk, DriftResult(session_id=self.id), LISTED)
-        waiting = [*walk.frontier(), *walk.with_status("open")]
+        waiting = walk.waiting()
         if result.done:
-            why = "The budget is spent" if waiting else "The frontier is empty"
+            why = "The budget is spent" if walk.frontier() else "The frontier is empty"
             result.text = f"{why}; answered: {counted(result.answered, 'questions')}."
             result.next_call = f'drift_step(session_id="{self.id}", finish=true)'
         else:
@@ -404,7 +403,7 @@ class Drift:
             result.frontier.append(DriftNode(id=id, score=round(walk.priority(id), 3), **facts))
         result.answered = len(walk.with_status("answered"))
         result.budget_left = walk.budget_left()
-        result.done = not walk.with_status("open") and not (walk.frontier() and walk.budget_left())
+        result.done = not walk.waiting()
         return result
 
     def _call(self, id: str) -> str:

@@ -22,7 +22,6 @@ log = logging.getLogger(__name__)
 
 SAME = 0.8  # token overlap (Jaccard) from which two questions count as one
 QUERY_CHARACTERS = 500
-STATUS = ("answered", "open", "frontier", "pruned")
 ALIAS = re.compile(r"(?<![A-Za-z0-9.])([tderc])(\d{1,9})(?:\.(\d{1,4}))?(?![A-Za-z0-9])")
 BRACKETS = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 
@@ -171,6 +170,10 @@ class Walk:
 
     def with_status(self, *status: str) -> list[str]:
         return [id for id, node in self.graph.nodes(data=True) if node["status"] in status]
+
+    def waiting(self) -> list[str]:
+        """The nodes that wait for an answer: those that may still be opened, best first, and the open ones."""
+        return [*(self.frontier() if self.budget_left() else []), *self.with_status("open")]
 
     def budget_left(self) -> int:
         """How many more nodes may be opened."""

@@ -45,20 +45,20 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
     gone = sorted({id for _, node in graph.nodes(data=True) for id in node["gone"]})
     lost = f"Not in the index any more: {', '.join(gone[:10])}." if gone else ""
     notes = [note, session.moved(walk), lost]
-    short: list[str] = []
+    shortened, left_out = False, 0
     while True:
+        short = ["Answers are shortened."] if shortened else []
+        short += [f"{counted(left_out, 'nodes')} left out."] if left_out else []
         result.hint = " ".join(filter(None, [*notes, *short]))
         result.text, result.truncated = _text(session, walk, graph, form, result.hint), bool(short)
         if packing.size(result)[0] <= budget:
             return finish(result, budget)
-        if not short:
-            graph = _shortened(graph)
-            short = ["Answers are shortened."]
+        if form == "json" and not shortened:  # a tree has short answers, a chart none
+            graph, shortened = _shortened(graph), True
         elif len(graph) > 1:
             # A question stands behind the one that it follows.
             graph.remove_nodes_from([*graph][len(graph) // 2 :])
-            left_out = counted(len(walk.graph) - len(graph), "nodes")
-            short = ["Answers are shortened.", f"{left_out} left out."]
+            left_out = len(walk.graph) - len(graph)
         else:
             result.text = f"The session does not fit into {budget} tokens as {form}."
             result.hint = " ".join(filter(None, [*notes, "Give more max_tokens."]))

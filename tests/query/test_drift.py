@@ -301,6 +301,15 @@ def test_finish_ranks_merges_and_cites_within_the_budget(drift: Drift, snapshot:
     assert any(citation.id.startswith("t2") for citation in result.citations)
 
 
+def test_a_session_whose_budget_is_spent_goes_on_with_what_is_open(drift: Drift) -> None:
+    """The next call named a question that may not be opened any more."""
+    root = drift.start(QUESTION, max_nodes=2).open_node
+    opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
+    result = drift.step(root, "The court blamed him alone [t1].", 70, open_next="none")
+    assert (result.done, result.next_call) == (False, f'drift_step(session_id="walk-1", node_id="{opened}")')
+    assert result.text.count("- `") == 1 and "1 wait" in result.text, result.text
+
+
 def test_finish_without_an_answer_says_so(drift: Drift) -> None:
     drift.start(QUESTION)
     result = drift.finish()

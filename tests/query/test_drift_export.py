@@ -72,6 +72,7 @@ def test_every_form_fits_its_budget_and_is_never_broken(drift: Drift, form: str,
         drift.step(id, f"Answer to {id}. " * 60, 50, [f"What of {id} in {year}?" for year in range(1960, 1965)], open_next="none")
     result = view(drift, form, max_tokens=budget)
     assert result.tokens <= budget and packing_budget.size(result)[0] <= budget
+    assert form == "json" or "shortened" not in result.hint  # a tree has short answers, a chart none
     whole = export(drift, form)
     assert result.truncated == (result.text != whole) or not result.truncated and result.hint
     if form == "json" and not result.text.startswith("The session does not fit"):
