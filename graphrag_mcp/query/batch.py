@@ -47,8 +47,8 @@ def several(
     parts = local.narrowed(local.with_text(corpora), request.filters, request.min_rating)
     asked = []
     for query in distinct[:MOST_QUERIES]:
-        one = replace(request, query=query)
-        asked.append((query, local.found_in(parts, one, request.keywords, askers or {})[0]))
+        question = replace(request, query=query)
+        asked.append((query, local.found_in(parts, question, request.keywords, askers or {})[0]))
     return _show(result, asked, budget, request)
 
 

@@ -8,14 +8,14 @@ import difflib
 import math
 import operator
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query.times import Times
+from graphrag_mcp.query.times import Fact, Times
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.citing import is_note
 
@@ -35,8 +35,6 @@ _TOPIC = re.compile(r"\[?c\d{1,9}\]?")
 _FORM = re.compile(
     r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*(!=|>=|<=|==?|>|<)\s*(.{0,1000}?)\s*\Z", re.DOTALL
 )
-
-Fact = Mapping[str, Any]  # of a document, as `times.documents` has it
 
 
 @dataclass(frozen=True, slots=True)

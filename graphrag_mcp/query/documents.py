@@ -48,6 +48,7 @@ TOKEN = 3  # characters of a token
 NAMED = 6  # documents that are named as listed above
 NAME = 40  # characters of the name of one of them
 PLACE = 12  # tokens of `Lines 1 to 6 of 36.`
+VERSIONS = 1 + render.ALSO  # documents of one title that share a line
 
 Shown = Callable[[], str]  # a line, made when it is shown
 
@@ -183,7 +184,8 @@ def _on_subject(
     else:
         head = f"{head[:-1]}, best first."
     each = int(max(digests.SENTENCE, min(EXTRACT, room / max(len(rows), 1) - LINE)))
-    lines: list[Shown] = [partial(str, line) for line in _of_notes(part, subject)] * notes_apart
+    of_notes = _of_notes(part, subject) if notes_apart else []
+    lines: list[Shown] = [partial(str, line) for line in of_notes]
     lines += [partial(row.line, each) for row in rows]
     lines += [partial(_weaker, row, at == 0) for at, row in enumerate(found.weaker)]
     if there:
@@ -327,14 +329,20 @@ def _titles(
     kept: Filters | None,
     by_topic: bool,
 ) -> list[Shown]:
-    """A line for each title in the order of `ids`, or below their topics, the largest topic first."""
+    """A line for each title in the order of `ids`, or below their topics, the largest topic first. Of a title that
+    more than VERSIONS documents have, each has a line, with its path."""
     facts = documents(snapshot)
     same = lists_of(
         (id if hits.untitled(facts[id]) else facts[id]["document"][2].casefold(), id) for id in ids
     )
+    of_line: dict[str, list[str]] = {}
+    for group in same.values():
+        parts = [group] if len(group) <= VERSIONS else [[id] for id in group]
+        of_line |= {part[0]: part for part in parts}
     lines = {
-        group[0]: partial(_title, snapshot, group[0], [alias[id] for id in group])
-        for group in same.values()
+        id: partial(_title, snapshot, id, [alias[other] for other in of_line[id]])
+        for id in ids
+        if id in of_line
     }
     if not by_topic:
         return [*lines.values()]

@@ -79,9 +79,9 @@ def _scores(snapshot: Snapshot, rows: Sequence[Row], query: str) -> dict[str, fl
 def _chosen(
     texts: Mapping[str, str], shares: Mapping[str, float], worth: Worth, room: int
 ) -> list[Sentence]:
-    """The best sentences on the question in about `room` tokens, the best first, and last the first statement
-    of the texts where there is room; the first sentences where none holds a word of it. `shares`: the score of each passage as
-    a share of the best one's.
+    """The best sentences on the question in about `room` tokens, the best first, and last the first statement of the
+    texts where there is room; the first statements where none holds a word of it. `shares`: the score of each passage
+    as a share of the best one's.
 
     A sentence counts with the mean of those beside it, times the square of its passage's score. Evidence shown in
     1,000 tokens: of long documents (Chroma) 83 % instead of 57 %, of HotpotQA 98 instead of 96, of CMRC 98 instead

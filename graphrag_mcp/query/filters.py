@@ -295,7 +295,7 @@ def _no_such(
 ) -> str:
     """That there is nothing of a value that was asked for, and which values there are."""
     values = {value.casefold() for value in known}
-    lost = [one for one in conditions if one.value.casefold().strip("#/ ") not in values]
+    lost = [each for each in conditions if each.value.casefold().strip("#/ ") not in values]
     listed = ", ".join(one_line(value, 40) for value in shown[:SHOWN]) or "none"
     return f"{what} {one_line(lost[0].value, 40)!r}; there are {listed}." if lost else ""
 

@@ -28,7 +28,7 @@ from graphrag_mcp.query import (
 from graphrag_mcp.query.context import late
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
-from graphrag_mcp.query.notes import joined
+from graphrag_mcp.query.notes import joined, not_there
 from graphrag_mcp.query.overview import asked_about, asking_terms, nowhere, of_several_parts
 from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
@@ -120,8 +120,8 @@ def show(
     if _of_all(parts, query):
         absent = dict.fromkeys(word for _, part, _ in parts for word in nowhere(part, query))
         if absent:
-            listed = ", ".join(map(repr, absent))
-            result.hint = joined(result.hint, f"Nowhere in this corpus: {listed}.")
+            told = not_there([snapshot for _, snapshot, _ in parts], list(absent))
+            result.hint = joined(result.hint, told)
             named = any(word[0].isupper() and not query.startswith(word) for word in absent)
             if named or asking_terms().isdisjoint(query_terms(query)):
                 return _nothing(result, parts, budget)

@@ -129,17 +129,20 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
-    absent = list(dict.fromkeys(absent))[:ABSENT]
-    inside = contained(snapshot, absent)
-    nowhere = [word for word in absent if word not in inside]
-    within = [word for word in absent if word in inside]
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
     return joined(
-        _listed("Nowhere in this corpus", nowhere),
-        _listed(
-            "Only inside of other words or addresses, where search_text finds it in quotes", within
-        ),
-        _listed("Looked for instead", [*instead][:INSTEAD]),
+        not_there([snapshot], absent), _listed("Looked for instead", [*instead][:INSTEAD])
+    )
+
+
+def not_there(snapshots: Sequence[Snapshot], words: Sequence[str]) -> str:
+    """Which of these words, of which no term occurs, no text contains, and which stand inside of other words."""
+    words = list(dict.fromkeys(words))[:ABSENT]
+    inside = set[str]().union(*(contained(snapshot, words) for snapshot in snapshots))
+    within = "Only inside of other words or addresses, where search_text finds it in quotes"
+    return joined(
+        _listed("Nowhere in this corpus", [word for word in words if word not in inside]),
+        _listed(within, [word for word in words if word in inside]),
     )
 
 

@@ -1,8 +1,8 @@
 """Does a question ask what a collection is about, or after something in it?
 
 It asks for an overview where it holds no term that the corpus can search by: words of ASKING and words that stand
-nowhere select no document before another. One word alone is searched for. Of 120 questions in twelve languages that ask for an overview 98 are
-recognised, with 3 of 120 others (tests/query/asking.toml)."""
+nowhere select no document before another. One word alone is searched for. Of 120 questions in twelve languages that
+ask for an overview 98 are recognised, with 3 of 120 others (tests/query/asking.toml)."""
 
 from __future__ import annotations
 

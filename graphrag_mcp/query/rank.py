@@ -32,7 +32,7 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """A passage with the parts of its score, and its score relative to the best passage. `summary`
-    is that of `Candidate`. `copies` are ids of passages with the same text, which come last."""
+    is that of `Candidate`."""
 
     id: str
     document_id: str = ""
@@ -43,7 +43,6 @@ class Ranked:
     parts: Mapping[str, float] = field(default_factory=dict)
     score: float = 0.0
     summary: float = 0.0
-    copies: Sequence[str] = ()
 
     def total(self) -> float:
         return sum(self.parts.values())
@@ -174,22 +173,17 @@ def ranked(
 
 
 def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
-    """The passages, each text once. Further passages with the same text come last with the score 0,
-    and the best of them lists their ids in `copies`. The argument `copies` comes from
-    `candidates.copies`."""
+    """The passages, each text once: further passages with the same text come last with the score 0. `copies` comes
+    from `candidates.copies`."""
     if not copies:
         return list(ordered)
     same = lists_of((copies.get(passage.id, passage.id), passage) for passage in ordered)
-    best = [
-        replace(group[0], copies=tuple(passage.id for passage in group[1:]))
-        for group in same.values()
-    ]
-    others = (passage for group in same.values() for passage in group[1:])
     lost = [
         replace(passage, score=0.0, parts={**passage.parts, "copy": -passage.total()})
+        for _, *others in same.values()
         for passage in others
     ]
-    return [*best, *lost]
+    return [*(first for first, *_ in same.values()), *lost]
 
 
 def plugged_features() -> list[PluggedFeature]:

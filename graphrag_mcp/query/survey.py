@@ -19,7 +19,7 @@ from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
-from graphrag_mcp.text.terms import lists_of, stop_word, tells_topic, terms
+from graphrag_mcp.text.terms import lists_of, tells_topic, terms
 
 MOST = 200  # documents that are read, and lines
 ROOM = 40  # lines that few documents share
@@ -242,16 +242,10 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
 
 
 def _once(lines: Sequence[Line]) -> list[Line]:
-    """Without lines in the words of one before; those of other documents are named with it. Two agents with a
-    reading budget paid for both versions of five articles."""
-
-    def words(line: Line) -> frozenset[str]:
-        found = frozenset(term for term in terms(line.text) if not stop_word(term))
-        return found or frozenset((line.text,))
-
-    return [
-        _with_others(*group) for group in lists_of((words(line), line) for line in lines).values()
-    ]
+    """Without lines in the words of one before, in their order; those of other documents are named with it. Two
+    agents with a reading budget paid for both versions of five articles."""
+    same = lists_of((tuple(terms(line.text)) or (line.text,), line) for line in lines)
+    return [_with_others(*group) for group in same.values()]
 
 
 def _with_others(first: Line, *rest: Line) -> Line:

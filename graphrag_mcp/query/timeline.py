@@ -69,7 +69,9 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     dated = _by_time(found)
     sentence = left_out((len(found) - len(dated), "statements", "without a date"), *others)
     kept = []
-    for statement in sorted(dated, key=lambda one: (not one.own, -quote.says(one.text))):
+    for statement in sorted(
+        dated, key=lambda statement: (not statement.own, -quote.says(statement.text))
+    ):
         room -= count_tokens(statement.item().text) + 1
         if room < 0:
             break

@@ -37,11 +37,10 @@ TITLE = 80  # characters of a title in the list of all
 # Of how a document without a title begins. With 80 the list of 668 news articles had 45,000 characters, a map did not
 # name the call, and of three agents with 120,000 characters to read none made it.
 BEGINS = 40
-BEGINS_TOKENS = 10
-ONE_PAGE = (
-    10_000  # tokens of a page of it: some clients cut a result of more than 30,000 characters
-)
-BESIDE, BESIDE_TOKENS = 10, 6  # characters and tokens beside a title in that list
+BEGINS_TOKENS, SAMPLE = 10, 40  # at least, of Chinese 45; of how many documents these are counted
+# Tokens of a page of it: some clients cut a result of more than 30,000 characters.
+ONE_PAGE = 10_000
+BESIDE, BESIDE_TOKENS = 10, 8  # characters and tokens beside a title in that list
 A_TOPIC, A_TOPIC_TOKENS = 150, 50  # of the line of a topic above
 ROOM = 140  # tokens of a topic for which the topics inside it are shown
 UNASKED = "The question was empty; this is an overview. Ask with query=..."
@@ -166,10 +165,13 @@ def _all_titles(snapshot: Snapshot) -> str:
     """How to list the titles of all documents, and how long that list is; "" for one that no result can hold."""
     names, facts = hits.names_of(snapshot), times.documents(snapshot)
     titles = [names[id][:TITLE] for id in facts]
-    topics, untitled = len(of_main(snapshot)), sum(map(hits.untitled, facts.values()))
-    characters = sum(map(len, titles)) + untitled * BEGINS + len(titles) * BESIDE + topics * A_TOPIC
-    tokens = sum(map(count_tokens, titles)) + untitled * BEGINS_TOKENS
-    tokens += len(titles) * BESIDE_TOKENS + topics * A_TOPIC_TOKENS
+    topics, untitled = len(of_main(snapshot)), [id for id in facts if hits.untitled(facts[id])]
+    characters = sum(map(len, titles)) + len(titles) * BESIDE + topics * A_TOPIC
+    characters += len(untitled) * BEGINS
+    begins = hits.openings_of(snapshot, untitled[:: math.ceil(len(untitled) / SAMPLE) or 1])
+    of_begins = sum(map(count_tokens, begins.values())) / max(len(begins), 1)
+    tokens = sum(map(count_tokens, titles)) + len(titles) * BESIDE_TOKENS + topics * A_TOPIC_TOKENS
+    tokens += len(untitled) * max(of_begins, BEGINS_TOKENS)
     pages = math.ceil(tokens / ONE_PAGE)
     on_pages = f", on {pages} pages" if pages > 1 else ""
     told = (

@@ -81,12 +81,17 @@ def test_one_word_that_texts_hold_is_searched_for(tmp_path: Path, word: str) -> 
     assert has_sentences(open_snapshot(tmp_path / "c"), word)
 
 
-def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_all(tmp_path: Path) -> None:
-    things = ("harbour", "orchard", "railway")
-    texts = tuple(
-        InlineText(f"The {things[n % 3]} of place {n} was opened again. It pleased the {things[n % 3]} keepers.", f"n{n}.txt")
-        for n in range(120)
-    )
+ENGLISH = ("The {0} of place {1} was opened again. It pleased the {0} keepers.", "", ("harbour", "orchard", "railway"))
+OPENED = "{0}第{1}站在去年冬天的大风之后重新开放，管理员和附近的居民都很高兴，并且在门口挂上了三盏新的灯。"
+CHINESE = (OPENED, "关于第{1}站{0}重新开放以及收费管理办法的通知、说明和附件", ("港口", "果园", "铁路"))
+
+
+@pytest.mark.parametrize("text, title, things", [ENGLISH, CHINESE, (OPENED, "", CHINESE[2])])
+def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_all(
+    tmp_path: Path, text: str, title: str, things: tuple[str, ...]
+) -> None:
+    words = [(things[n % 3], n) for n in range(120)]
+    texts = tuple(InlineText(text.format(*each), f"n{each[1]}.txt", title.format(*each)) for each in words)
     index_documents(tmp_path / "many", IndexRequest(texts=texts), Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "many")
     first = global_search(snapshot, "What are these documents about?").text.splitlines()[0]
@@ -94,7 +99,7 @@ def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_a
     assert asked, first
     listed = list_documents(snapshot, max_tokens=int(asked[2]))
     assert len(listed.text) <= 1_000 * int(asked[1])
-    assert not listed.more and all(f"n{n}.txt" in listed.text for n in range(120))
+    assert not listed.more and all((title.format(*each) or f"n{each[1]}.txt") in listed.text for each in words)
 
 
 def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_path: Path) -> None:
@@ -112,6 +117,13 @@ def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_pa
 def test_words_that_ask_for_an_overview_are_not_called_absent(sample: Snapshot) -> None:
     for question in ("What are these documents about, and who disagrees with whom?", "What is this about?", "Main topics"):
         assert "Nowhere in this corpus" not in global_search(sample, question).hint, question
+
+
+def test_a_word_that_stands_inside_of_others_is_not_nowhere(tmp_path: Path) -> None:
+    request = IndexRequest(texts=tuple(InlineText(f"The Quarkstone of {place} fell in May.", place) for place in ("Orl", "Kron")))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    hint = global_search(open_snapshot(tmp_path / "c"), "Give me the quark gist of everything").hint
+    assert "Only inside of other words" in hint and "'quark'" in hint and "Nowhere" not in hint, hint
 
 
 def test_a_map_for_a_question_of_several_parts_says_that_it_answers_one(sample: Snapshot) -> None:

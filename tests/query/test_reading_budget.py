@@ -339,6 +339,13 @@ def test_sentences_that_differ_in_a_name_are_lines_of_their_own_and_those_in_the
         assert counted in list_documents(snapshot, query=query, by="year").text
 
 
+def test_sentences_that_differ_in_grammar_or_in_the_order_of_words_are_lines_of_their_own(tmp_path: Path) -> None:
+    """A bridge that is not safe stood for one that is."""
+    texts = ("The bridge of Orl is safe for carts.", "The bridge of Orl is not safe for carts.", "Kron sued Sund over two carts.", "Sund sued Kron over two carts.")
+    text = list_documents(indexed(tmp_path, [InlineText(each, f"n{n}") for n, each in enumerate(texts)]), query="carts").text
+    assert all(each in text for each in texts) and "(also" not in text, text
+
+
 def test_a_list_says_which_of_its_lines_are_shown(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, [InlineText(f"The ferry of {words(n)} left. {FILLER}", f"n{n}") for n in range(36)])
     first = list_documents(snapshot, query="ferry left", max_tokens=400)
@@ -363,6 +370,13 @@ def test_a_list_of_titles_has_whole_titles_and_each_once(tmp_path: Path) -> None
     text = list_documents(indexed(tmp_path, named), max_tokens=4_000).text
     assert text.startswith("80 documents.") and text.count("- [") == 40 and "…" not in text, text
     assert all(re.search(rf"- \[t\d+\] \[t\d+\] {title} {n}$", text, re.MULTILINE) for n in range(40)), text
+
+
+def test_of_a_title_that_many_documents_have_each_is_listed_with_its_path(tmp_path: Path) -> None:
+    """A thousand chats of one title were one line of ids, of which a result holds the first."""
+    chats = [InlineText(f"The toll of bridge {words(n)} was raised. {FILLER}", f"chats/n{n}", "Conversation") for n in range(80)]
+    lines = list_documents(indexed(tmp_path, chats), max_tokens=4_000).text.splitlines()
+    assert all(sum(line.endswith(f" Conversation (text:chats/n{n})") for line in lines) == 1 for n in range(80)), lines
 
 
 @pytest.mark.parametrize("wrong", ["type=md", "rating>=3"])
