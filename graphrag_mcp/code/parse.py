@@ -270,7 +270,7 @@ class _Reader:
             if not stated and not isinstance(base, ast.Call):
                 value = _dotted(base)
             if value:
-                self.file.variables.setdefault(name, value)
+                self.file.variables[name] = value
             if name.isupper() and len(name) > 1:
                 start, end = self._span(node)
                 place = f"{scope.name}.{name}", "constant", start, end

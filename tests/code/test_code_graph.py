@@ -346,7 +346,7 @@ def test_variables_of_a_module_stand_for_the_instance_or_class_that_is_assigned_
     assert {one for one in found if one[0] in ("calls", "inherits") and one[1].startswith("use.")} == {
         ("inherits", "use.Large", "kinds.Scale"), ("calls", "use.one", "kinds.Kinds.weigh"),
         ("calls", "use.two", "kinds.Kinds.weigh"), ("calls", "use.three", "kinds.Scale.weigh"),
-        ("calls", "use.five", "kinds.Scale.weigh"),
+        ("calls", "use.four", "kinds.Scale.weigh"), ("calls", "use.five", "kinds.Scale.weigh"),
     }  # fmt: skip
 
 
