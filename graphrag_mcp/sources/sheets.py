@@ -501,15 +501,17 @@ def as_shown(value: float, code: str, epoch: datetime = datetime(1899, 12, 30)) 
     section = sections[0]
     if any(token.kind == "condition" for section in sections for token in section):
         return _general(value)
+    shown = value
     if value < 0 and len(sections) > 1:
-        section, value = sections[1], -value
+        section, shown = sections[1], -value
     elif value == 0 and len(sections) > 2:
         section = sections[2]
     if not section and len(sections) > 1:  # `;;;` hides what the cell holds
         return ""
     if any(token.time for token in section):
-        return _date(value, section, epoch)
-    return _number(value, section)
+        return _date(shown, section, epoch)
+    written = _number(shown, section)
+    return _general(value) if written is None else written
 
 
 @lru_cache(maxsize=1_000)
@@ -547,9 +549,9 @@ def _sections(code: str) -> list[list[Token]]:
     return sections
 
 
-def _number(value: float, section: Sequence[Token]) -> str:
-    """A number in a section of its format. One that is written in several groups of digits, as a fraction
-    (`# ?/?`) or a telephone number (`000-0000`), is shown without a format."""
+def _number(value: float, section: Sequence[Token]) -> str | None:
+    """A number in a section of its format; None for a section without digits, or with several groups of them,
+    as a fraction (`# ?/?`) or a telephone number (`000-0000`) has."""
     groups = [token.text for token in section if token.kind == "digits"]
     general = [token for token in section if token.kind == "general"]
     if value == 0 and not general and not any(group.strip("?") for group in groups):
@@ -559,7 +561,7 @@ def _number(value: float, section: Sequence[Token]) -> str:
     if general:
         written = _general(value)
     elif len(groups) != 1:
-        return _general(value)
+        return None
     else:
         percent = 100 ** sum(token == Token("sign", "%") for token in section)
         power = any(token.kind == "power" for token in section)

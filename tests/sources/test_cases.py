@@ -473,7 +473,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "rows.csv.gz.zip": (packed(**{"in/rows.csv.gz": _packed(b"Name,Age\nEva,5\n")}), ["#in/rows.csv.gz/rows.csv/1"]),
     "named.gz": (_packed(b"Name,Age\nEva,5\n", "Grüße.csv".encode("latin-1")), ["#Grüße.csv/1", "Name: Eva"]),
     "links.xlsx": (LINKED_SHEET, ["| Site |  |\n| [Portal](https://example.org/p) |  |\n| [Mill](https://example.org/p) | Oak |\n| [Pier](https://example.org/p) |  |\n"]),
-    "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000"}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167)}}), ["| 2125551234 | 1234.5 | 2.5 | -5551234 |"]),
+    "literals.xls": (ole.xls({164: "(000) 000-0000", 165: "#'##0.00", 166: "# ?/?", 167: "000-0000", 168: "# ?/?;(# ?/?)", 169: '0.0;"less"'}, {"S": {(0, 0): (2125551234.0, 164), (0, 1): (1234.5, 165), (0, 2): (2.5, 166), (0, 3): (-5551234.0, 167), (0, 4): (-2.5, 168), (0, 5): (-1.5, 169)}}), ["| 2125551234 | 1234.5 | 2.5 | -5551234 | -2.5 | -1.5 |"]),
     "bars.xls": (ole.xls({164: "0.00\\/\\k\\g", 165: '0.0 "EUR"/"kg"', 166: '00"/"00', 167: '"$"# ?/?" kg"', 168: "# ?/?8", 169: "# ?/?%"}, {"S": {(0, 0): (12.5, 164), (0, 1): (12.5, 165), (0, 2): (2324.0, 166), (0, 3): (-2.5, 167), (0, 4): (0.5, 168), (0, 5): (0.025, 169), (0, 6): (math.inf, 168)}}), ["| 12.50/kg | 12.5 EUR/kg | 2324 | -2.5 | 0.5 | 0.025 | inf |", "S!A1"]),
     "long.xlsx": (LONG_SHEET, ["\n\n| River | Length |\n| Aare | 9 |"]),
     "japan.eml": ("From: 山田太郎 <y@x.jp>\nTo: 佐藤 <s@x.jp>\nSubject: 見積り\nContent-Type: text/plain; charset=us-ascii\n\nHi\n".encode("cp932"), ["From: 山田太郎 <y@x.jp>", "To: 佐藤 <s@x.jp>", "# 見積り"]),
