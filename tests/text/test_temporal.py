@@ -198,3 +198,9 @@ def test_a_weekday_behind_a_french_participle_is_a_day_of_the_past() -> None:
 )
 def test_a_day_without_a_year_is_the_nearest_within_a_quarter(said: str, text: str, days_found: list[str]) -> None:
     assert [one.start for one in expressions(text, [Anchor(0, date.fromisoformat(said))])] == days_found
+
+
+def test_a_verb_tells_the_tense_of_its_own_clause_in_chinese() -> None:
+    found = expressions("他星期一去了北京，星期五将去上海。", [Anchor(0, date(2024, 5, 15))])
+    assert [when.start for when in found] == ["2024-05-13", "2024-05-17"]
+    assert expressions("我们每天开会，星期五他去了上海。", [Anchor(0, date(2024, 5, 15))])[0].start == "2024-05-10"
