@@ -187,6 +187,8 @@ class Phrases:
         suffix = _SUFFIX.search(words[-1])
         glued = len(suffix[0]) if suffix else self._adjective(words[-1])
         words[-1], end = words[-1][: len(words[-1]) - glued], end - glued
+        if self.language in ("fr", "it") and words[0][1:2] in ("'", "’"):
+            start, words[0] = start + 2, words[0][2:]  # L'Université
         if not words[0] or not words[-1]:
             return None
         opening = not titles and _opens(self.text, first)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.index.extract.rules import collect
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.query.entities import resolve
@@ -158,3 +159,16 @@ def test_front_matter_and_code_cut_at_an_end_relate_no_names(tmp_path: Path, hea
     index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
     assert snapshot.rows("entities").num_rows and not snapshot.rows("relationships").num_rows
+
+
+def test_an_article_that_is_glued_to_a_name_at_the_start_of_a_sentence_is_no_part_of_it() -> None:
+    text = "Les élèves sont dans la ville depuis lundi. L'Espagne est loin. Le maire a dit que l'Espagne est loin. L’Université de Lyon est fermée."
+    names = {form for _, form, *_ in mentions(text)}
+    assert {"Espagne", "Université de Lyon"} <= names and not {"L'Espagne", "L’Université de Lyon"} & names
+
+
+def test_a_rule_between_two_parts_of_a_document_begins_no_front_matter() -> None:
+    told = "Chair: Mara Quist\n\n- Ida Holm told Otto Brandt that the wall of the harbour is closed.\n\n"
+    for text in (f"---\n## Minutes\n{told}---\n## Annex\n", f"---\n{told}"):
+        named = {name.form: name.sentences for name in collect("u", text, 0)[0].named}
+        assert named["Ida Holm"] == named["Otto Brandt"]

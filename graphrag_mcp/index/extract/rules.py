@@ -74,7 +74,7 @@ def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Mention
     """The sentences that say nothing about any two of their names."""
     starts = [start for start, _ in spans]
     by_sentence = lists_of((max(0, bisect_right(starts, name[4]) - 1), name) for name in every)
-    blocks, below = fences(text), front_matter(text)[1]
+    blocks, below = fences(text), _end_of_matter(text)
     return {
         at
         for at, names in by_sentence.items()
@@ -85,6 +85,14 @@ def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Mention
             or _says_nothing(text[slice(*spans[at])], names)
         )
     }
+
+
+def _end_of_matter(text: str) -> int:
+    """Where the front matter ends with which the text begins; 0 without one. A text unit may also begin with a
+    rule between two parts of its document: what is no front matter of some lines in a row is not taken for it."""
+    end = front_matter(text)[1]
+    block = text[:end].rstrip()
+    return end if block.endswith(("---", "...", "+++")) and "\n\n" not in block else 0
 
 
 def _says_nothing(sentence: str, names: Sequence[Mention]) -> bool:
