@@ -240,11 +240,11 @@ def _of_report(report: Report) -> Line:
 @dataclass(frozen=True, slots=True)
 class Prompted:
     """What goes between the context tags, per table what its rows 1, 2, ... stand for, and the words of
-    all rows."""
+    all rows; None where these are not known any more."""
 
     text: str
     numbering: Mapping[str, Sequence[Ref]]
-    words: str = ""
+    words: str | None
 
 
 def prompted(topic: Topic, parts: Sequence[Report] | None, tokens: int) -> Prompted | None:

@@ -136,7 +136,9 @@ def checked(draft: Draft, shown: Prompted) -> Draft:
 
 
 def _invented(text: str, shown: Prompted) -> list[str]:
-    """The numbers of a statement that no row has."""
+    """The numbers of a statement that no row has; none where the words of the rows are not known any more."""
+    if shown.words is None:
+        return []
     return numbers(replace_references(text, lambda _: ""), shown.words)
 
 
@@ -166,8 +168,8 @@ def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Repor
     summary = writer.written(draft.summary)
     if not summary and findings:  # it rests on what the findings rest on
         ids = referenced_ids(" ".join(finding["explanation"] for finding in findings))
-        summary = f"{_plain(draft.summary)} {reference(ids.items(), PER_GROUP)}"
-        summary = writer.marked(summary, draft.summary)
+        doubt = writer.doubt(draft.summary)
+        summary = _joined(_plain(draft.summary), doubt, reference(ids.items(), PER_GROUP))
     title, summary = _plain(draft.title) or base.title, summary or base.summary
     sections = (f"## {finding['summary']}\n\n{finding['explanation']}" for finding in findings)
     rated = draft.rating is not None
@@ -181,6 +183,10 @@ def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Repor
         rank=draft.rating if draft.rating is not None else base.rank,
         rating_explanation=rated and _plain(draft.rating_explanation) or base.rating_explanation,
     )
+
+
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
 
 
 def _plain(text: str) -> str:
@@ -198,20 +204,21 @@ class _Writer:
 
     def written(self, text: str) -> str:
         """The text with stored references; "" when it has none that leads to a text."""
-        statements = iter(replace_references(text, lambda _: "\0").split("\0"))
+        *statements, rest = replace_references(text, lambda _: "\0").split("\0")
         references: list[str] = []
 
         def write(found: Cited) -> str:
-            references.append(self._reference(found, next(statements)))
-            return references[-1]
+            statement = statements[len(references)]
+            references.append(self._reference(found, statement))
+            return _joined(self.doubt(statement), references[-1])
 
         checked = replace_references(text, write).strip()
-        return self.marked(checked, text) if any(references) else ""
+        return _joined(checked, self.doubt(rest)) if any(references) else ""
 
-    def marked(self, written: str, text: str) -> str:
-        """The written text with a mark where the text that it was made of has such numbers."""
-        invented = _invented(text, self.shown)
-        return f"{written} ({no_source_of(invented)})" if invented else written
+    def doubt(self, statement: str) -> str:
+        """A mark for a statement with numbers that no line has; "" for any other."""
+        invented = _invented(statement, self.shown)
+        return f"({no_source_of(invented)})" if invented else ""
 
     def _reference(self, found: Cited, statement: str) -> str:
         """`[Data: ...]` in content ids; "" when nothing of it leads to a text."""

@@ -144,8 +144,11 @@ def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:
     refs = [
         Ref(sources=(unit[identity],)) if identity in unit else Ref() for identity in about.shown
     ]
-    words = "\n".join(f"{text.title}\n{text.date}\n{text.text}" for text in texts)
-    return Prompted("", {"Sources": refs}, words)
+    then = [text for text in texts if text.identity in about.texts]
+    # Texts that are gone, and reports on parts that were shown in their place, are not known any more.
+    all_known = len(then) == len(about.texts) == len(about.shown)
+    words = "\n".join(f"{text.title}\n{text.date}\n{text.text}" for text in then)
+    return Prompted("", {"Sources": refs}, words if all_known else None)
 
 
 # ---- replies that are kept ------------------------------------------------------------------------

@@ -241,6 +241,15 @@ def test_unknown_numbers_are_removed_many_become_more_and_what_cites_nothing_goe
     assert made.summary.startswith("All of it mattered. [Data: ") and resolves(made, given)  # as the findings do
 
 
+def test_a_number_that_no_row_has_is_marked_beside_its_own_statement():
+    """A search shows the first statements of a finding, and may leave out its end."""
+    draft = Draft("T", "S. [Data: Entities (1)]", 5, "", (("Wick", "Wick came in 1731. [Data: Entities (1)] He left. [Data: Entities (1)] He was 99."),))
+    (finding,) = json.loads(made_of(given_of(ENGLISH), draft)[1].findings)
+    came, left, old = re.split(r" \[Data: [^]]*\] ?", finding["explanation"])
+    assert came == "Wick came in 1731. (not in what it was written from: 1731)" and left == "He left."
+    assert old == "He was 99. (not in what it was written from: 99)"
+
+
 def test_what_the_draft_lacks_is_taken_from_the_extractive_report():
     given = given_of(ENGLISH)
     base, report = made_of(given, Draft("T", "Nothing is cited here.", None, "", (("X", "Nor here."),)))
