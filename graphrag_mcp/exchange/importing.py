@@ -515,8 +515,8 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
         texts = [clean(unit.text) for unit in others]
         if head := prepended(holder.text, texts):
             texts = [text.removeprefix(head) for text in texts]
-            headed += len(texts)
         found = placed(holder.text, texts)
+        headed += sum(place is not None for place in found) if head else 0
         places |= dict(zip((unit.id for unit in others), found, strict=True))
         for unit in units:
             place = places[unit.id]

@@ -8,7 +8,7 @@ from graphrag_mcp.index import vectors
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
 from graphrag_mcp.index.run import Row, Run
 from graphrag_mcp.sources.diff import Plan
-from graphrag_mcp.store.tables import notes_alone
+from graphrag_mcp.store.tables import notes_alone, open_questions
 from graphrag_mcp.text.terms import lists_of
 from graphrag_mcp.types import IndexResult
 
@@ -18,7 +18,7 @@ TABLES_OF = {"report": ("reports", "c")}
 
 
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
-    rows = run.snapshot().rows("pending").to_pylist() if run.manifest else []
+    rows = open_questions(run.snapshot()) if run.manifest else []
     rows.sort(key=lambda row: row["id"])
     pending, degraded = (
         dict(sorted(Counter(row["kind"] for row in rows).items())),

@@ -38,9 +38,8 @@ from graphrag_mcp.text.tokens import count_tokens, packed
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
-VERSION = (
-    "4"  # raise it when the same replies give other rows, as with another check (`unsupported`)
-)
+# Raise it when the same replies give other rows, as with another check (`unsupported`).
+VERSION = "5"
 LONGEST = 6_000  # tokens of a text that is summarised as one, and of the texts of one call
 BRIEF = 45  # words that are asked for; a text of no more is its own summary
 OWN_WORDS = "text"  # who wrote the summary of such a text
@@ -170,8 +169,8 @@ class NameSaid(BaseModel):
 
 
 def listed(value: Any) -> list[Any]:
-    """The value where it is a list, as it may be in a reply; else none."""
-    return value if isinstance(value, list) else []
+    """What a reply has as a list, or as one value without its brackets."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _labels(value: Any) -> list[str]:

@@ -275,6 +275,10 @@ def test_units_with_lines_of_metadata_before_them_stand_in_their_document(tmp_pa
     assert [note.split(" ", 1)[0] for note in notes] == [str(len(made.UNITS))] and "metadata" in notes[0]
     units = rows(open_snapshot(tmp_path / "c"), "text_units")
     assert sorted(row["text"] for row in units) == sorted(text for _, text in made.UNITS.values())
+    tables["text_units"][0]["text"] = "year: 1871.\nplace: Port Ellis.\nNo document says so, however long one looks for it."
+    _, notes = bring(tmp_path / "d", made.write(tmp_path / "other", tables))
+    assert [note.split(" ", 1)[0] for note in notes if "metadata" in note] == [str(len(made.UNITS) - 1)]
+    assert any("stand nowhere" in note or "stands nowhere" in note for note in notes)
 
 
 def test_places_are_found_in_order_and_said_to_be_exact_or_not() -> None:

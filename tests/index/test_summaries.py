@@ -539,10 +539,12 @@ def test_agents_share_the_texts_and_what_they_hand_in_is_merged(tmp_path: Path) 
         corpus, home, "bo", [handed(second.items[0], names=[None, 7, {"name": []}])]
     ).left_out
     assert told["reason"] == "3 labels or names that are no text", "one bad name costs no summary"
-    (lie,) = submit(corpus, home, "bo", [handed(second.items[0], "It won 99 prizes.")]).left_out
+    lied = handed(second.items[0], "It won 99 prizes.", labels="sea walls")  # for ["sea walls"]
+    (lie,) = submit(corpus, home, "bo", [lied]).left_out
     assert "not in the text: 99; the summary is kept" in lie["reason"]
     index(corpus, docs, None, method_of(open_snapshot(corpus).manifest))
     found = rows(corpus)
+    assert ["sea walls"] in [row["labels"] for row in found.values()]
     assert len(found) == 4 and {row["written_by"] for row in found.values()} == {
         "agent:ada",
         "agent:bo",
@@ -843,6 +845,11 @@ def test_an_agent_writes_the_report_of_a_topic_from_its_summaries(tmp_path: Path
     assert [row["title"] for row in reports(corpus)] == ["The tide mill"], (
         "one more document does not take an agent's report away"
     )
+    write(docs, {"00.md": harbours(1)["00.md"].replace("1900", "1850")})
+    index(corpus, docs, None, "auto")
+    (kept,) = reports(corpus)
+    assert "from 1900" in kept["summary"] and "texts were as they are now" in kept["full_content"]
+    assert "not in what" not in kept["full_content"], "a text that is gone had the number"
 
 
 # ---- bad input ----------------------------------------------------------------------------------

@@ -69,6 +69,7 @@ def test_open_questions_on_descriptions_that_an_earlier_release_left_are_no_work
     assert set(claim(folder, settings(folder), "ada").remaining) == {"extract"}
     with connected(build_server(App(settings(folder)))) as caller:
         assert caller.good("graph_status", corpus="kb")["pending"] == {"extract": 3}
+    assert set(indexed(folder).pending) == {"extract"}
 
 
 def item_of(claimed: Claimed, words: str) -> str:
@@ -320,7 +321,7 @@ def test_a_report_is_refused_or_told_what_of_it_has_no_row_and_its_invented_numb
     assert done.accepted and "1 statement without a row" in told["reason"] and "not in what it was written from: 1731" in told["reason"]
     index_documents(folder, IndexRequest(method="agent"), settings(folder))
     (report,) = [row for row in open_snapshot(folder).rows("reports").to_pylist() if row["title"] == "Keepers"]
-    assert report["summary"].endswith("(not in what it was written from: 1731)") and report["findings"] == "[]"
+    assert "in 1731. (not in what it was written from: 1731) [Data: " in report["summary"] and report["findings"] == "[]"
 
 
 def test_a_report_that_is_offered_is_that_communitys_question_and_not_also_its_parents(tmp_path: Path) -> None:
