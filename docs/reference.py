@@ -403,7 +403,7 @@ def _data() -> Iterator[str]:
     yield from (
         "## Tables of an export",
         "",
-        "What `graphrag-mcp export` writes, one Parquet file each.",
+        "What `graphrag-mcp export` writes, one Parquet file each. `keywords` is there only where some were given.",
         "",
     )
     yield from _table(

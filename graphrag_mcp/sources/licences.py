@@ -4,7 +4,6 @@ and its thousands of words would answer questions on vendors, terms and costs.""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 from graphrag_mcp.sources.piece import NotRead, Piece
@@ -34,22 +33,13 @@ def _spans(text: str) -> list[tuple[int, int, str]]:
     return sorted((match.start, match.end, match.id) for match in found)
 
 
-def licence_of(text: str) -> str:
-    """The SPDX identifier of the licence that most of the text is, "" where it is no licence."""
-    return _longest(_spans(text))
-
-
-def _longest(spans: Sequence[tuple[int, int, str]]) -> str:
-    return max(spans, key=lambda span: span[1] - span[0], default=(0, 0, ""))[2]
-
-
 def without_terms(piece: Piece) -> tuple[Piece, NotRead | None]:
     """A licence as its first paragraphs and what is no text of a licence, with the part that is left out;
     another text as it is."""
     spans = _spans(piece.text)
     if not spans:
         return piece, None
-    licence = _longest(spans)
+    licence = max(spans, key=lambda span: span[1] - span[0])[2]
     ends = [match.start() for match in _PARAGRAPHS.finditer(piece.text.lstrip())]
     lead = len(piece.text) - len(piece.text.lstrip())
     at = lead + ends[HEAD - 1] if len(ends) >= HEAD else len(piece.text)
