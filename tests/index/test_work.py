@@ -425,7 +425,7 @@ def test_an_agent_writes_the_top_reports_of_an_index_whose_texts_no_agent_reads(
             for id, text in item_texts(claimed).items():
                 table = "Entities" if "\nEntities\n" in text else "Reports"
                 titles[id] = f"Title {id}"
-                said = f"What {id} says. [Data: {table} (1)]"
+                said = f"What {''.join(filter(str.isalpha, id))} says. [Data: {table} (1)]"
                 report = {"title": titles[id], "summary": said, "rating": 7, "rating_explanation": "x.",
                           "findings": [{"summary": f"Finding of {id}.", "explanation": said}]}  # fmt: skip
                 results.append({"work_id": id, "text": json.dumps(report)})
