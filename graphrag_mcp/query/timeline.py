@@ -112,7 +112,8 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
         (len(passing) - len(telling), "sentences", "of little content"),
         (unread + len(rows[UNITS:]), "passages", "not read"),
     )
-    about = f' on "{one_line(query, 80)}"' if query else ""
+    subject = one_line(query.strip('"'), 80)
+    about = f' of passages on "{subject}"' if query else ""
     head = " ".join(filter(None, (f"{counted(len(dated), 'statements')}{about} by time.", rest)))
     passed = kept.passing_documents(snapshot) if kept is not None and not dated else []
     if passed and notes.issuperset(passed):

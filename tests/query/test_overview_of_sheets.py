@@ -75,7 +75,7 @@ def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_oth
     text = global_search(snapshot, "", max_tokens=2_000).text
     assert (
         text.startswith(f"{rows + 32:,} documents on ")
-        and "The rows of a sheet count as one." in text
+        and "In shares the rows of a sheet count as one." in text
     )
     assert "24 % of the documents\n" in text and "with each row of a sheet)" in text
 
