@@ -45,7 +45,7 @@ COLUMNS = ["id", "uri", "title", "text", "metadata"]
 @dataclass(frozen=True)
 class Due:
     """What the stage has to look at. `documents`: their ids; `have`: documents with summaries; `open_`: the
-    reason of each row of `pending`; `again`: are all summaries made anew, of the same replies?"""
+    reason of each row of `pending`; `again`: True if all summaries are made again from the same replies."""
 
     documents: Sequence[str]
     have: Set[str]

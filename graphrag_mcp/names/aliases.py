@@ -18,7 +18,6 @@ _BEFORE_BRACKET = re.compile(r"(?<![\w.-])([A-Z][A-Za-z0-9&.-]{1,9}) ?$")
 _BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
 _WORDS = re.compile(r"[^\W_]+")
 _APART = re.compile(r"[^\w \n&/’'.-]")  # between two words of a name that is spelled out
-_SMALL = lex.PARTICLES | frozenset("the and in on to a an und et y e".split())
 
 
 def introduced(text: str) -> dict[Span, Span]:
@@ -47,9 +46,11 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
     if sum(map(str.isupper, acronym)) < 2 or not words:
         return None
     for word in reversed(words):
-        if word[0][0].lower() == letters[-1] and (len(letters) > 1 or word[0] not in _SMALL):
+        if word[0][0].lower() == letters[-1] and (
+            len(letters) > 1 or word[0] not in lex.SMALL_WORDS
+        ):
             letters.pop()
-        elif word[0].lower() not in _SMALL:
+        elif word[0].lower() not in lex.SMALL_WORDS:
             return None
         if not letters:
             whole = word.start(), words[-1].end()

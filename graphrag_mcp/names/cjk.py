@@ -10,7 +10,7 @@ from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.text.spans import Candidate
 from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 
-_HAN_CHAR, _HANGUL_CHAR = re.compile(f"[{lex.HAN}]"), re.compile("[가-힣]")
+_HANGUL_CHAR = re.compile("[가-힣]")
 _KANA = re.compile("[\u3041-\u3096]")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
 # ask, point, or stand in any text
@@ -21,7 +21,7 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     """All candidates for names in Chinese, Japanese and Korean. With `short`, as for a question,
     words that occur once are candidates too."""
     found: list[Candidate] = []
-    n_han, n_kana = len(_HAN_CHAR.findall(text)), len(_KANA.findall(text))
+    n_han, n_kana = len(lex.HAN_CHARACTER.findall(text)), len(_KANA.findall(text))
     if n_kana * 12 > n_han or (not n_han and _KATAKANA.search(text)):
         # A word of a document that nothing types is not certain: katakana spell many words.
         found += (
@@ -70,7 +70,7 @@ _SYLLABLE = re.compile(f"(?![그이저나너내네제누뭐것수때더또안못
 def alone(question: str) -> list[str]:
     """Words of one character in a Chinese or Japanese question. A search by pairs of characters
     (狗吃, 弟は) does not find them beside other characters (狗喜, 弟の)."""
-    if not _HAN_CHAR.search(question):
+    if not lex.HAN_CHARACTER.search(question):
         return []
     japanese = _KANA.search(question)
     found = _ALONE.findall(question) if japanese else chinese.single_nouns(question)

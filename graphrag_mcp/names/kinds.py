@@ -69,7 +69,7 @@ def words_before(text: str, at: int) -> list[str]:
 
 
 def acts(text: str, at: int) -> bool:
-    """Does a verb follow that tells what somebody did?"""
+    """True if the text at this offset goes on with a verb of speech or in the past, as behind a person."""
     return _SPEAKS.match(text, at) is not None or _ACTS.match(text, at) is not None
 
 

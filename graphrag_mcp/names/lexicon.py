@@ -43,6 +43,7 @@ def _kinds(name: str) -> dict[str, str]:
 
 COURTESIES, TITLES, MONTHS = map(_words, ("COURTESIES", "TITLES", "MONTHS"))
 PARTICLES, ARTICLES = map(_words, ("PARTICLES", "ARTICLES"))
+SMALL_WORDS = PARTICLES | frozenset("the and in on to a an und et y e".split())  # within a name
 COMPANY_FORMS = _words("COMPANY_FORMS") | LEGAL_FORMS
 INDEFINITE_ARTICLES = _words("INDEFINITE_ARTICLES")
 PLACE_PREPOSITIONS, BEFORE_DATES = map(_words, ("PLACE_PREPOSITIONS", "BEFORE_DATES"))
@@ -72,11 +73,11 @@ def is_grammar(word: str) -> bool:
 # ---- Japanese, Korean, Chinese ------------------------------------------------------------------
 
 HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # characters of a class of `re`
-_HAN_CHAR = re.compile(f"[{HAN}]")
+HAN_CHARACTER = re.compile(f"[{HAN}]")
 
 
 def is_han(ch: str) -> bool:
-    return _HAN_CHAR.match(ch) is not None
+    return HAN_CHARACTER.match(ch) is not None
 
 
 def head_type(heads: Mapping[str, str], form: str, before: int) -> str:

@@ -13,7 +13,6 @@ from graphrag_mcp.text.spans import Candidate
 from graphrag_mcp.text.terms import Patterns, stop_word, table
 
 _FORMS = Patterns(table(__file__))
-_LINKS = lex.PARTICLES | frozenset("the and in on to a an und et y e".split())
 
 
 def quoted(text: str, question: bool) -> Iterator[Candidate]:
@@ -46,7 +45,7 @@ def _reads_as_name(phrase: str) -> bool:
         or any(sign in phrase for sign in "?!;")
     ):
         return False
-    return not any(word[0].islower() and word not in _LINKS for word in words)
+    return not any(word[0].islower() and word not in lex.SMALL_WORDS for word in words)
 
 
 def identifiers(text: str) -> Iterator[Candidate]:
