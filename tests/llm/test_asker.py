@@ -173,15 +173,6 @@ def test_replies_that_differ_much_in_length_pass_no_limit_and_those_that_it_cuts
     asker.close()
 
 
-def test_the_first_reply_of_a_kind_passes_no_limit_however_long_it_is(tmp_path: Path) -> None:
-    chat = ScriptedChat([("", "good " * 2_000)], latency=0.005)
-    asker = Asker(AnswerBook(tmp_path), chat, None, budget=Budget(max_tokens=500), concurrency=25)
-    answers = asked(asker, *(question(f"q{number}") for number in range(30)))
-    assert len(chat.calls) == 1 and asker.spent().total("prompt_tokens", "output_tokens") <= 500
-    assert {answer.reason for answer in answers} == {"budget"} and not AnswerBook(tmp_path).kinds()
-    asker.close()
-
-
 def test_stopping_gives_up_what_is_in_flight_and_keeps_what_was_answered(tmp_path: Path) -> None:
     chat = ScriptedChat([("slow", "good slow"), ("", "good")], fail=lambda *_: None)
     asker = Asker(AnswerBook(tmp_path), chat, None)
@@ -200,30 +191,6 @@ def test_stopping_gives_up_what_is_in_flight_and_keeps_what_was_answered(tmp_pat
     waiting.close()
     assert AnswerBook(tmp_path).kinds() == {"extract": 10}
     asker.close()
-
-
-def test_an_answer_that_came_before_the_stop_is_in_the_book(tmp_path: Path) -> None:
-    came: list[int] = []
-
-    class Heard(ScriptedChat):
-        async def complete(self, messages: Sequence[Message], **more: Any) -> Reply:
-            reply = await super().complete(messages, **more)
-            came.append(1)
-            return reply
-
-    before = 0
-    for turn in range(15):
-        asker = Asker(AnswerBook(tmp_path), Heard([("", "good")]), None)
-        start = len(came)
-        for number in range(20):
-            asker.start(asker.ask(question(f"{turn} {number}")))
-        while len(came) <= start:
-            time.sleep(0.0005)
-        before += len(came) - start
-        asker.close()
-        asker.stop()
-    book = AnswerBook(tmp_path)
-    assert book.kinds().get("extract", 0) >= before > 0 and not book.verify()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc shows")
@@ -304,18 +271,6 @@ def test_a_server_that_refuses_every_text_is_not_asked_for_each_of_them(tmp_path
     assert not any(asker.wait(asker.embed([f"text {number}" for number in range(64)])))
     assert len(model.calls) == 3 and asker.broken == ["no such field"] * 2
     asker.close()
-
-
-def test_vectors_of_another_length_are_other_vectors(tmp_path: Path) -> None:
-    for length in (4, 8, 0):
-        settings = Settings(embedding_model="v", embedding_dimensions=length, base_url="http://127.0.0.1:9/v1")
-        asker = open_asker(tmp_path, settings)
-        assert asker.embedding_model == (f"v {length}" if length else "v")
-        asker.close()
-    for length in (4, 8):
-        asker = Asker(AnswerBook(tmp_path), None, ScriptedEmbedder(length), space=f"v {length}")
-        assert [len(vector or b"") for vector in asker.wait(asker.embed(["a"]))] == [4 * length]
-        asker.close()
 
 
 def test_batches_keep_to_both_limits_and_lose_nothing() -> None:

@@ -49,13 +49,6 @@ def test_a_setting_names_the_model_that_is_here() -> None:
     assert place("local:owner/name") == "owner/name"
 
 
-def test_a_folder_that_is_not_there_is_no_name_to_look_up(tmp_path: Path) -> None:
-    for setting in (f"local:{tmp_path / 'nothing'}", "local:", "local:./models/x", "local:a/b/c"):
-        with pytest.raises(ModelError, match="names no folder") as caught:
-            run(LocalEmbedder(setting).embed(["salt"]))
-        assert caught.value.final and "local:/path" in str(caught.value)
-
-
 def test_prompts_come_from_the_model_itself(tmp_path: Path) -> None:
     stated = {"prompts": {"query": "ask: ", "document": "text: "}}
     (tmp_path / "config_sentence_transformers.json").write_text(json.dumps(stated), "utf-8")
@@ -77,12 +70,6 @@ def test_families_that_want_words_in_front_get_them(name: str, question: str, te
     assert prompts(name) == (question, text)
 
 
-def test_instructed_models_and_broken_files_are_no_trouble(tmp_path: Path) -> None:
-    assert prompts("intfloat/multilingual-e5-large-instruct")[0].startswith("Instruct: ")
-    (tmp_path / "config_sentence_transformers.json").write_text("[not json", "utf-8")
-    assert prompts(str(tmp_path)) == ("", "")
-
-
 def test_without_the_library_the_error_says_what_to_install(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as if it were not installed
     with pytest.raises(ModelError, match=r"the extra \[vectors\]") as caught:
@@ -90,13 +77,6 @@ def test_without_the_library_the_error_says_what_to_install(model: Path, monkeyp
     assert caught.value.final
     with pytest.raises(ModelError, match=r"the extra \[vectors\]"):
         run(LocalReranker(f"local:{model}").rerank("salt", ["boat"]))
-
-
-def test_making_one_imports_nothing_heavy(tmp_path: Path) -> None:
-    before = set(sys.modules)
-    LocalEmbedder(f"local:{tmp_path}")
-    LocalReranker(f"local:{tmp_path}")
-    assert not {"onnxruntime", "tokenizers", "numpy"} & (set(sys.modules) - before)
 
 
 # ---- with it ------------------------------------------------------------------------------------
@@ -147,18 +127,6 @@ def test_a_vector_does_not_depend_on_the_texts_beside_it(model: Path) -> None:
     for text, vector in zip(texts[:3], together, strict=False):
         assert run(embedder.embed([text])).vectors[0] == vector
     assert run(embedder.embed([])).vectors == ()
-
-
-def test_a_model_that_was_warmed_gives_the_same(model: Path) -> None:
-    warm, cold = LocalEmbedder(f"local:{model}"), LocalEmbedder(f"local:{model}")
-    warm.warm()
-    assert run(warm.embed(["salt boat"])).vectors == run(cold.embed(["salt boat"])).vectors
-
-
-def test_a_text_of_a_hundred_thousand_words_is_read_to_the_limit_of_the_model(model: Path) -> None:
-    embedder = LocalEmbedder(f"local:{model}")
-    long, longer = run(embedder.embed(["salt " * 5_000, "salt " * 100_000])).vectors
-    assert likeness(long, longer) > 0.999
 
 
 def test_fewer_dimensions_are_the_first_ones_at_unit_length(model: Path) -> None:

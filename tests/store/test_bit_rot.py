@@ -15,7 +15,6 @@ from campaigns.bits import (
     OFF,
     build,
     contents,
-    files,
     flipped,
     like_a_new_process,
     mend,
@@ -28,7 +27,6 @@ from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.promises import doctor
@@ -46,19 +44,6 @@ def index(built: Path, tmp_path: Path) -> Path:
 
 def biggest(folder: Path, pattern: str) -> Path:
     return max((folder / "tables").glob(pattern), key=lambda path: path.stat().st_size)
-
-
-def test_what_a_process_remembers_of_files_is_bounded(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def remembered() -> int:
-        like_a_new_process(index)
-        snapshot = open_snapshot(index)
-        assert all(snapshot.rows(table) is not None for table in snapshot.manifest.tables)
-        return len(manifests._seen)
-
-    every = remembered()
-    monkeypatch.setattr(manifests, "SEEN", 1)
-    assert remembered() < every / 2
-    assert tables.session().size_bytes <= tables.INDEX_CACHE + tables.METADATA_CACHE
 
 
 def test_a_bit_flipped_anywhere_is_found_and_nothing_wrong_is_served(index: Path) -> None:
@@ -181,45 +166,3 @@ def test_records_of_before_have_a_crc_too_and_are_held_to_their_sha(index: Path)
             with flipped(path, 40, 2) if flip else nullcontext():
                 wrong = manifests.spoiled(index, records, "passages")
             assert ["SHA-256" in line for line in wrong] == [True] * flip
-
-
-def test_a_commit_hashes_what_is_new_and_nothing_else(index: Path) -> None:
-    before = manifests.read(index)
-    assert before is not None
-    known, broken = manifests.recorded(index, before.files)
-    assert broken == [] and {*known} == {*before.tables}
-    there = {path.relative_to(index / "tables").as_posix() for path in files(index) if "tables" in path.parts}
-    listed = {f"{table}.lance/{path}" for table, paths in known.items() for path in paths}
-    assert {path for path in there if not path.endswith(manifests.HINT)} == listed
-    entries, raw = manifests.record(index, before.files, before.tables, before.tables, 99)
-    assert (entries, raw) == (before.files, b"")
-    spoiled = biggest(index, "passages.lance/data/*")
-    with flipped(spoiled, 5, 1):
-        assert manifests.record(index, before.files, before.tables, before.tables, 99)[1] == b""
-    (spoiled.parent / "new.lance").write_bytes(b"new")
-    gone = biggest(index, "terms.lance/_transactions/*")
-    gone.unlink()
-    entries, raw = manifests.record(index, before.files, before.tables, before.tables, 99)
-    listed = {table: {path: tuple(value) for path, value in files.items()} for table, files in json.loads(raw).items()}
-    assert len(entries) == 1 and listed["passages"].keys() - known["passages"].keys() == {"data/new.lance"}
-    assert known["terms"].keys() - listed["terms"].keys() == {f"_transactions/{gone.name}"}
-    assert listed["entities"] == known["entities"]
-    without = {name: version for name, version in before.tables.items() if name != "terms"}
-    entries, raw = manifests.record(index, before.files, before.tables, without, 99)
-    assert len(entries) == 1 and "terms" not in json.loads(raw)
-    assert manifests.record(index, before.files, before.tables, {}, 99) == ([], b"")
-
-
-def test_several_records_of_an_earlier_release_are_read_together(index: Path) -> None:
-    before = manifests.read(index)
-    assert before is not None
-    known, _ = manifests.recorded(index, before.files)
-    entries = []
-    for number, table in enumerate(known):
-        raw = json.dumps({table: known[table]}).encode()
-        (index / "files" / f"{number}.json").write_bytes(raw)
-        entries.append({"file": f"{number}.json", "sha256": hashlib.sha256(raw).hexdigest()})
-    assert manifests.recorded(index, entries) == (known, [])
-    (index / "files" / "0.json").write_bytes(b"{}")
-    now, raw = manifests.record(index, entries, before.tables, before.tables, 99)
-    assert raw and now[:-1] == entries[:1], "the damaged record stays named for doctor"

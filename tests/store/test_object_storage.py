@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -229,15 +228,6 @@ def test_an_indexing_that_was_overtaken_is_done_again(store: ObjectStore, tmp_pa
     assert digest(local.snapshot("notes")) == digest(one.snapshot("notes")) == digest(two.snapshot("notes"))
 
 
-def test_a_second_writer_waits_and_is_told(store: ObjectStore, tmp_path: Path) -> None:
-    one, two = machine(tmp_path / "one"), machine(tmp_path / "two")
-    with writer_lock(one.folder("notes"), 5):
-        with pytest.raises(Busy, match="another machine is indexing corpus notes"), writer_lock(two.folder("notes"), 0.2):
-            pass
-    with writer_lock(two.folder("notes"), 5):
-        pass
-
-
 # ---- a store that fails -------------------------------------------------------------------------------
 
 
@@ -259,25 +249,6 @@ def test_passing_errors_and_lost_answers_cost_no_commit(store: ObjectStore, tmp_
     assert uris(machine(tmp_path / "two")) == {"text:n1", "text:n2", "text:n3"}
 
 
-def test_a_store_that_does_not_answer_in_time_is_asked_again_and_then_given_up(store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirror, "TIMEOUT", timedelta(seconds=1))
-    monkeypatch.setattr(mirror, "RETRY", timedelta(seconds=4))
-    one, two = machine(tmp_path / "one"), machine(tmp_path / "two")
-    note(one, 1)
-    store.trouble.hang = 1
-    note(one, 2)
-    assert uris(two) == {"text:n1", "text:n2"}
-    store.trouble.hang = 10**6
-    with pytest.raises(GraphRAGError, match="cannot be used"):
-        note(one, 3)
-    assert uris(two) == {"text:n1", "text:n2"}  # from the copy on this machine
-    store.trouble.hang = 0
-    store.trouble.released.set()
-    mirror.of(one.folder("notes")).store.delete(["corpora/notes/lease.json"])
-    note(one, 3)
-    assert uris(two) == {"text:n1", "text:n2", "text:n3"}
-
-
 def test_a_search_with_a_copy_does_not_wait_for_a_store_that_hangs(store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two, three = (machine(tmp_path / name) for name in ("one", "two", "three"))
     note(one, 1)
@@ -294,28 +265,6 @@ def test_a_search_with_a_copy_does_not_wait_for_a_store_that_hangs(store: Object
         store.trouble.hang = 0
         store.trouble.released.set()
     assert three.fetched("notes").joinpath("manifest.json").exists()
-
-
-@pytest.mark.parametrize("how", ["status", "read_only"])
-def test_credentials_that_expire_in_the_middle_leave_what_was_committed(how: str, store: ObjectStore, tmp_path: Path) -> None:
-    one, two = machine(tmp_path / "one"), machine(tmp_path / "two")
-    note(one, 1)
-    before = digest(two.snapshot("notes"))
-    with writer_lock(one.folder("notes"), 5):
-        base = manifests.read(one.folder("notes"))
-        assert base is not None
-        setattr(store.trouble, how, 403)
-        with pytest.raises(GraphRAGError, match="cannot be used") as caught:
-            manifests.commit(one.folder("notes"), replace(base, generation=base.generation + 1, created="now"))
-        assert "canary" not in str(caught.value)
-        assert digest(two.snapshot("notes")) == before  # from the copy on this machine
-    with pytest.raises(GraphRAGError, match="cannot be used"):
-        note(two, 2)
-    setattr(store.trouble, how, 0)
-    mirror.of(one.folder("notes")).store.delete(["corpora/notes/lease.json"])
-    note(two, 2)
-    note(one, 3)
-    assert uris(one) == uris(two) == {"text:n1", "text:n2", "text:n3"}
 
 
 def test_an_object_that_is_not_what_was_written_is_found(store: ObjectStore, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -270,9 +269,3 @@ def test_sessions_are_listed_and_forgotten_everywhere(store: ObjectStore, tmp_pa
     assert sessions.forget(two, 30 * 86_400) == 0  # on the store they are new
     assert sessions.forget(two, -60) == 2 and not list(two.glob("*.jsonl"))
     assert sessions.listing(machine(tmp_path / "three").drift_path("x").parent) == []
-
-
-def test_a_home_on_disk_has_no_locks_beside_its_sessions(tmp_path: Path) -> None:
-    app = App(replace(machine(tmp_path).settings, home=tmp_path / "home"))
-    sessions.append(app.drift_path("s"), {"n": 1})
-    assert [path.name for path in app.drift_path("s").parent.iterdir()] == ["s.jsonl"]

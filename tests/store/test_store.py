@@ -13,12 +13,10 @@ import pyarrow as pa
 import pytest
 
 from graphrag_mcp.errors import Busy, Damaged, NewerFormat
-from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import schema, sessions
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.mirror import Head, Tag
 
 # ---- manifest -----------------------------------------------------------------------------------
 
@@ -255,41 +253,3 @@ def test_a_manifest_of_other_types_is_damaged_and_the_kept_generation_stands_in(
     negative = {**whole, "counters": {"passages": -1}}
     (tmp_path / "manifest.json").write_text(json.dumps({**negative, "check": manifests._check(negative)}), "utf-8")
     assert manifests.read(tmp_path) == good
-
-
-def test_lines_of_a_journal_that_are_no_events_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "drift" / "s.jsonl"
-    start = {"op": "start", "query": "Who?", "corpus": "c", "generation": 1, "depth": 3, "breadth": 20, "max_nodes": 40}
-    sessions.append(path, start)
-    first = Walk(sessions.read(path)).root
-    with open(path, "ab") as file:
-        for raw in BROKEN:
-            file.write(raw.replace(b"\n", b" ") + b"\n")
-    events: list[dict[str, object]] = []
-    for op, names in {
-        "start": start, "step": ("node", "answered", "answer", "score", "follow_ups", "prune", "by"),
-        "open": ("node", "context", "entities", "tokens", "after"), "round": ("nodes", "groups"), "asked": ("usage",),
-    }.items():  # fmt: skip
-        base = start if op == "start" else {"op": op, "node": first}
-        events += [{**base, name: value, "op": op} for name in names for value in ODD if name != "op"]
-    for event in events:
-        for order in ([event, start], [start, event]):
-            walk = Walk(order)
-            walk.frontier()
-            walk.budget_left()
-    sessions.append(path, {"op": "step", "node": first, "answered": True, "answer": "Ada.", "score": 80.0})
-    assert [node["answer"] for _, node in Walk(sessions.read(path)).graph.nodes(data=True)] == ["Ada."]
-
-
-def test_a_head_of_a_store_of_another_form_is_damaged() -> None:
-    whole = {"manifest": '{"generation": 3, "format": 2, "check": ""}', "files": {"truth/a": [1, "0" * 64]}, "dropped": []}
-    assert Head.of(json.dumps(whole).encode(), Tag("t")).generation() == 3
-    for raw in BROKEN:
-        with pytest.raises(Damaged):
-            Head.of(raw, Tag("t"))
-    for name in whole:
-        for value in (*ODD, {"../../x": [1, "0" * 64]}, {"/etc/x": [1, "0" * 64]}, {"truth/a": [1, "../x"]}):
-            if value in ({}, []) and isinstance(value, type(whole[name])):
-                continue
-            with pytest.raises(Damaged):
-                Head.of(json.dumps({**whole, name: value}).encode(), Tag("t")).generation()

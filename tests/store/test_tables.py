@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS, check_values, sealed
 from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot
@@ -213,14 +212,6 @@ def test_what_a_crash_left_uncommitted_is_rolled_back_by_the_next_write(tmp_path
     assert sorted(numbers(reader.full_text("passages", ["alpha"]))) == [1, 2]
 
 
-def test_two_applies_before_one_commit_build_on_each_other(tmp_path: Path) -> None:
-    first = committed(tmp_path, None, {"passages": Change(rows=passages(1))})
-    halfway = replace(first, tables=apply(tmp_path, first, {"passages": Change(rows=passages(2))}))
-    tables = apply(tmp_path, halfway, {"passages": Change(rows=passages(3))})
-    manifests.commit(tmp_path, replace(first, generation=2, tables=tables))
-    assert sorted(numbers(open_snapshot(tmp_path).rows("passages"))) == [1, 2, 3]
-
-
 def test_a_table_torn_while_it_was_first_made_does_not_stop_the_next_run(tmp_path: Path) -> None:
     (tmp_path / "tables" / "passages.lance" / "data").mkdir(parents=True)
     (tmp_path / "tables" / "passages.lance" / "data" / "x.lance").write_bytes(b"half a file")
@@ -289,30 +280,6 @@ def test_compaction_frees_what_no_generation_names_and_tells_its_reader_to_searc
     assert sorted(numbers(open_snapshot(tmp_path).rows("passages"))) == list(range(72))
     with pytest.raises(NotFound, match="Search again"):
         open_snapshot(tmp_path, first).rows("passages")
-
-
-def test_a_table_that_is_written_anew_each_time_leaves_no_versions_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def older() -> int:
-        """Versions before those of the kept generations."""
-        return tables._older(tmp_path, "passages", min(one.tables["passages"] for one in manifests.generations(tmp_path)))
-
-    monkeypatch.setattr(tables, "LEFT_BEHIND", 10)
-    manifest = committed(tmp_path, None, {"passages": Change(rows=passages(0, 1))})
-    for _ in range(9):
-        manifest = committed(tmp_path, manifest, {"passages": Change(gone=keys(0, 1), rows=passages(0, 1))})
-    assert older() < 10  # those of its first making
-    assert compact(tmp_path, manifest, margin=0.1) is None
-    for path in sorted((tmp_path / "generations").glob("*.json"))[:-1]:
-        path.unlink()
-    time.sleep(0.4)
-    assert older() >= 18
-    files = len(list((tmp_path / "tables").rglob("*")))
-    compact(tmp_path, manifest, margin=0.0)
-    assert older() < 3
-    assert len(list((tmp_path / "tables").rglob("*"))) < files / 2
-    assert sorted(numbers(open_snapshot(tmp_path).rows("passages"))) == [0, 1]
 
 
 def test_threads_share_one_snapshot(tmp_path: Path) -> None:
@@ -401,15 +368,3 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged_and_tears_n
 def test_every_scalar_column_is_one_of_its_table() -> None:
     unknown = {name: set(columns) - set(TABLES[name].names) for name, columns in SCALAR.items()}
     assert unknown == dict.fromkeys(TABLES, set())
-
-
-def test_the_client_that_is_left_out_of_the_import_is_there_for_others() -> None:
-    code = """
-import sys
-from graphrag_mcp.store import tables
-tables.lancedb()
-assert not [name for name in sys.modules if name.startswith("lance_namespace_urllib3_client")]
-from lance_namespace_urllib3_client.models import QueryTableRequest
-assert QueryTableRequest.model_fields
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)

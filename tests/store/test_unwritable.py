@@ -23,7 +23,6 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.contract import telling
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.jobs.test_jobs import over
-from tests.support.promises import doctor
 from tests.support.workload import until
 
 FILE_IN_THE_WAY = "in the way"  # refused to everybody; rights are not, to an administrator
@@ -69,26 +68,12 @@ def test_a_deletion_that_stops_half_way_leaves_no_older_generation_in_place_of_t
     assert manifests.read(corpus) == manifests.Manifest("kb", 3)
 
 
-def test_a_mark_that_cannot_be_left_is_said_with_a_next_move(tmp_path: Path) -> None:
-    (tmp_path / "jobs").write_text(FILE_IN_THE_WAY)
-    with pytest.raises(GraphRAGError, match=ADVICE):
-        start.merge_later(Settings(home=tmp_path), "kb")
-
-
 def test_leases_and_answers_that_cannot_be_opened_are_said_with_a_next_move(tmp_path: Path) -> None:
     (tmp_path / "work.db").mkdir()
     with pytest.raises(GraphRAGError, match=ADVICE):
         leases.taken(tmp_path, "me")
     with pytest.raises(Damaged, match="cannot be used"):
         AnswerBook(tmp_path / ("long" * 100)).probe()
-
-
-def test_a_repair_that_the_system_refuses_is_said_with_a_next_move(tmp_path: Path) -> None:
-    manifests.commit(tmp_path, manifests.Manifest("kb", 1))
-    (tmp_path / "answers.db").write_bytes(b"no database at all" * 500)
-    (tmp_path / "answers.db.damaged").mkdir()
-    with pytest.raises(GraphRAGError, match=ADVICE):
-        doctor(tmp_path, repair=True)
 
 
 def test_what_the_system_refuses_in_a_tool_is_said_and_no_internal_error(caplog: pytest.LogCaptureFixture) -> None:

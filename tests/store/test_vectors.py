@@ -14,7 +14,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import entities, rank
 from graphrag_mcp.query.candidates import Candidate
-from graphrag_mcp.query.question import Question, rarity
+from graphrag_mcp.query.question import Question
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
@@ -94,14 +94,6 @@ def test_a_passage_in_another_language_is_not_behind_all_those_in_the_language_o
     assert tables.nearest(alone, "passages", asked, 1)[0] == ("e19", pytest.approx(0.91, abs=0.01))
 
 
-def test_a_passage_near_to_everything_is_not_before_the_answer_in_another_language(tmp_path: Path) -> None:
-    english = {f"e{n}": [1.0, 0.0, 0.1 * (n % 3 - 1)] for n in range(12)}
-    chinese = {f"c{n}-cjk": [0.0, 1.0, 0.1 * (n % 3 - 1)] for n in range(12)}
-    texts = {**english, **chinese, "hub-cjk": [0.7, 0.7, 0.1], "answer-cjk": [0.1, 0.75, 0.65]}
-    mixed = stored(tmp_path / "m", tables.Change([], table(texts)))
-    assert tables.nearest(mixed, "passages", vector([0.75, 0.1, 0.65]), 1)[0][0] == "answer-cjk"
-
-
 def test_the_language_of_a_file_does_not_depend_on_the_order_of_its_rows(tmp_path: Path) -> None:
     rows = {"a": [1.0, 0.0, 0.1], "b-cjk": [0.0, 1.0, 0.1], "c-cjk": [0.1, 0.9, 0.2], "d": [0.9, 0.1, 0.3], "e": [0.8, 0.1, 0.5]}
     files = {"a": "box.mbox#1", "b-cjk": "box.mbox#2", "c-cjk": "box.mbox#3"}
@@ -174,14 +166,6 @@ def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked
     assert both.passages[0].parts["meaning"] > 0
 
 
-def test_words_decide_where_one_passage_holds_all_of_them(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
-    snapshot, embedder = notes
-    plain = rank.retrieve(snapshot, "rye bread and salt cakes")
-    misled = rank.retrieve(snapshot, "rye bread and salt cakes", vector=embedded(embedder, NOTES["Boats"]))
-    assert misled.meaning == 0.0 and titles(snapshot, misled)[0] == titles(snapshot, plain)[0] == "Bread"
-    assert misled.passages[0].parts == plain.passages[0].parts
-
-
 def test_the_share_of_meaning_falls_with_what_a_passage_holds_of_the_question() -> None:
     some = {"p1": Candidate("p1", "d", "", 0, (), "tern terns nest", 2.0)}
     whole = Question(terms={"terns": 1.0, "tern": 1.5})
@@ -190,12 +174,6 @@ def test_the_share_of_meaning_falls_with_what_a_passage_holds_of_the_question() 
     one = Question(terms={"nest": 2.5, "cliff": 2.5})
     assert 0.0 < rank.share_of_meaning(half, some, 9) < rank.share_of_meaning(one, some, 9) == 0.5
     assert rank.share_of_meaning(Question(terms={"gull": 1.0}), some, 9) == 1.0
-
-
-def test_a_word_that_no_passage_holds_is_worth_more_than_a_word_that_all_hold() -> None:
-    some = {"p1": Candidate("p1", "d", "", 0, (), "part sea", 2.0)}
-    common = Question(terms={"part": rarity(50, 25), "sea": rarity(50, 25)}, unknown=("riskiest",))
-    assert 0.5 < rank.share_of_meaning(common, some, 50) < rank.share_of_meaning(common, some, 5_000) < 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:
