@@ -246,7 +246,7 @@ def say(options: argparse.Namespace, record: Mapping[str, Any], *lines: str) -> 
 
 def print_json(value: Any, exact: bool = False) -> None:
     """One object; credentials are masked, unless it is `exact` because it will be read back."""
-    from graphrag_mcp.packing.budget import shown
+    from graphrag_mcp.packing.sending import shown
 
     as_is = exact or fencing.SHOW_SECRETS.get()
     text = json.dumps(value if as_is else shown(value, fencing.masked), ensure_ascii=False)

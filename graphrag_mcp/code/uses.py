@@ -25,8 +25,9 @@ from graphrag_mcp.code.symbols import (
     placed,
 )
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import Item, Section, finish, one_line, short_references
-from graphrag_mcp.packing.page import compose
+from graphrag_mcp.packing.budget import Item, Section, one_line
+from graphrag_mcp.packing.page import compose, finish
+from graphrag_mcp.packing.references import short_references
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.entity import text_of
 from graphrag_mcp.query.plugin import Walk

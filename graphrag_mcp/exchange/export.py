@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import render_references
+from graphrag_mcp.packing.references import render_references
 from graphrag_mcp.store.schema import columns
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import normalise_name, table

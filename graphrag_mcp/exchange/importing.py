@@ -27,8 +27,8 @@ from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.derive import unit_ids
 from graphrag_mcp.index.imported import near
 from graphrag_mcp.index.run import Progress, Run
-from graphrag_mcp.packing.budget import reference
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
+from graphrag_mcp.packing.references import reference
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import clean
 from graphrag_mcp.sources.diff import Edit, Plan

@@ -14,7 +14,8 @@ from typing import Any, NotRequired, TypedDict
 from graphrag_mcp import plugins
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.explorer.topics import TITLE
-from graphrag_mcp.packing.budget import one_line, referenced_ids
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.query import context, filters
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places

@@ -17,7 +17,8 @@ from graphrag_mcp.explorer.citing import (
     without_references,
 )
 from graphrag_mcp.explorer.topics import NUMBERED, Brief, Named, Topic, beside, brief, named, topics
-from graphrag_mcp.packing.budget import one_line, referenced_ids
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.query import context, summaries
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.prose import readable

@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from graphrag_mcp.packing.budget import one_line, render_references
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.references import render_references
 from graphrag_mcp.query import context, entities, filters
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates

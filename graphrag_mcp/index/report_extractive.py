@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import Inside
 from graphrag_mcp.index.report_sentences import Chosen, chosen
-from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.references import reference, referenced_ids
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.titles import PARTS, joined, parts, phrases
 

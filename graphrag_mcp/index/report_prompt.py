@@ -20,8 +20,8 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.llm import prompts
-from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.packing.citations import replace_references
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import content_id, lists_of, terms

@@ -23,8 +23,9 @@ from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Ask
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import BadReply, cut
-from graphrag_mcp.packing.budget import one_line, reference, referenced_ids
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
+from graphrag_mcp.packing.references import reference, referenced_ids
 from graphrag_mcp.text.terms import terms
 
 CRITERIA = "how important the topic is for understanding the whole: its reach, and the consequences of what it tells of"

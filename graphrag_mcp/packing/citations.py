@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphrag_mcp.packing.budget import Item, reference
+from graphrag_mcp.packing.budget import Item
+from graphrag_mcp.packing.references import reference
 from graphrag_mcp.text.terms import lists_of
 
 LONGEST = 1500  # characters of one reference

@@ -5,29 +5,24 @@ its sections (`compose`)."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
-from graphrag_mcp.packing.budget import (
-    CHARACTERS,
-    Filled,
-    Item,
-    Section,
-    fill,
-    finish,
-    outgoing,
-    sent,
-    size,
-)
+from graphrag_mcp.packing import sending
+from graphrag_mcp.packing.budget import CHARACTERS, Filled, Item, Section, Size, fill, longest
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
 from graphrag_mcp.types import Citation, ReportResult, Result, SearchResult
 
 OVERHEAD = 50  # tokens of the fence around what documents say and of the line that leads on
-TRIES = 12  # fillings of a result, each with less room than the one before
 LEAST = 60  # tokens of a page, whatever stands beside it
+
+TEXTS = ("hint", "text", "answer")  # fields that give way, the last first; then lists of fields
+HINT = 240  # characters of a hint beside a text that does not fit
+FRAME = "…"  # stands for the text while its frame is measured
 
 ResultType = TypeVar("ResultType", bound=Result)
 
@@ -90,27 +85,81 @@ def finished(
 def compose(
     result: ResultType, sections: Sequence[Section], budget: int, *, intro: str = ""
 ) -> ResultType:
-    """Fill a result with what fits of the sections, in reading order, behind `intro`. Citations are
-    those of the items shown, each once; the data of items goes into the list of the result that
-    their section names."""
-    result.text, result.tokens, call = intro, budget, result.next_call
-    room = budget - outgoing(result) - 4  # for one heading; the loop sees to the rest
-    for attempt in range(TRIES):
-        filled = fill(sections, room)
-        shown = [item for section in sections for item in filled.taken[section.name]]
-        result.text = "\n\n".join(filter(None, (intro, markdown(sections, filled))))
-        _set_fields(result, sections, filled)
-        result.truncated, result.next_call, result.tokens = filled.more or filled.cut, call, budget
-        if filled.cut and shown[0].id.rpartition("/")[2].startswith("t"):
-            result.next_call = f'get_source(ids=["{shown[0].id}"])'
-        tokens, characters = sent(result)
-        over = max(tokens - budget, int(characters > CHARACTERS))
-        if over <= 0:
-            result.tokens = size(result)[0]
-            return result
-        # what cannot be seen costs more than its price
-        room = max(room - over - 3 - (room // 6 if attempt > 2 else 0), 1)
-    return finish(result, budget - (outgoing(result, below=False) - size(result)[0]))
+    """Fill a result with what fits of the sections, in reading order, behind `intro`. What it is never sent
+    without has its room first. Citations are those of the items shown, each once; the data of items goes into the
+    list of the result that their section names."""
+    result.text = intro
+    intro = finish(result, budget - LEAST).text
+    headings = [_heading(section) for section in sections if section.items]
+
+    def filling() -> Filled:
+        room = room_beside(result, intro, budget, headings)
+        return fill(sections, room, lambda item: sending.price(result, _with_one_head(item)))
+
+    filled = filling()
+    first = next((items[0].id for items in filled.taken.values() if items), "")
+    if filled.cut and first.rpartition("/")[2].startswith("t"):
+        result.next_call = f'get_source(ids=["{first}"])'  # of which the item leaves the room
+        filled = filling()
+    result.text = "\n\n".join(filter(None, (intro, markdown(sections, filled))))
+    _set_fields(result, sections, filled)
+    result.truncated = filled.more or filled.cut
+    return finish(result, budget)
+
+
+def room_beside(result: Result, intro: str, budget: int, headings: Iterable[str]) -> Size:
+    """What a budget has left for items below an intro and headings, when what the result holds is sent with it.
+    Where this is less than LEAST, the hint goes."""
+    # An empty text has no fence, in which the items will stand.
+    framed = result.model_copy(update={"text": intro or FRAME, "tokens": budget})
+    whole = Size(budget, CHARACTERS)
+    room = whole - sending.sent(framed, sending.footer(framed))
+    if room.tokens < LEAST:
+        room = whole - sending.sent(framed, sending.onward(framed))
+    for heading in headings:
+        room -= sending.price(result, heading)
+    return room
+
+
+def finish(result: ResultType, max_tokens: int) -> ResultType:
+    """Set `tokens`; what passes the budget gives way. What leads on (ids, next page, next call) stays; behind it
+    come, in order of worth, the first of the hint, the text, a model's answer, and lists of fields, each as far as
+    there is room. What the text no longer shows is cited no longer."""
+    result.tokens = max_tokens
+    if not sending.fits(result, max_tokens):
+        result.truncated = True
+        whole = [(name, value) for name, value in result if name in TEXTS or _is_list(name, value)]
+        whole.sort(key=lambda pair: (*TEXTS, pair[0]).index(pair[0]))
+        for name, value in whole:
+            setattr(result, name, type(value)())
+        if not sending.fits(result, max_tokens):  # the call alone passes the budget
+            result.next_call = ""
+        for name, value in whole:
+            _put(result, name, value, max_tokens)
+        if cited := getattr(result, "citations", []):
+            shown = [citation for citation in cited if f"[{citation.id}]" in result.text]
+            result.citations = shown  # type: ignore[attr-defined]
+    result.tokens = sending.size(result).tokens
+    return result
+
+
+def _is_list(name: str, value: object) -> bool:
+    return isinstance(value, list) and name != "citations"  # these are not sent
+
+
+def _put(result: Result, name: str, value: str | list[Any], max_tokens: int) -> None:
+    """Give a field the first of its value, as much as fits."""
+
+    def fits(part: str | list[Any]) -> bool:
+        cut = isinstance(part, str) and part and len(part) < len(value)
+        setattr(result, name, f"{part} …" if cut else part)
+        return sending.fits(result, max_tokens)
+
+    if isinstance(value, str):
+        fits(longest(value[:HINT] if name == "hint" else value, fits))
+    else:
+        count = bisect_left(range(1, len(value) + 1), True, key=lambda n: not fits(value[:n]))
+        fits(value[:count])
 
 
 def _set_fields(result: Result, sections: Sequence[Section], filled: Filled) -> None:
@@ -133,11 +182,14 @@ def markdown(sections: Sequence[Section], filled: Filled) -> str:
     blocks = []
     for section in sections:
         if items := filled.taken[section.name]:
-            head = f"## {section.name}\n" if section.name else ""
-            head += f"{section.header}\n" if section.header else ""
             gap = "\n\n" if any("\n" in item.text for item in items) else "\n"
-            blocks.append(head + gap.join(map(_with_one_head, items)))
+            blocks.append(_heading(section) + gap.join(map(_with_one_head, items)))
     return "\n\n".join(blocks)
+
+
+def _heading(section: Section) -> str:
+    name = f"## {section.name}\n" if section.name else ""
+    return name + (f"{section.header}\n" if section.header else "")
 
 
 def _with_one_head(item: Item) -> str:

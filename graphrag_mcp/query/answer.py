@@ -21,9 +21,9 @@ from graphrag_mcp.llm.asker import Answer as Reply
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing import citations
+from graphrag_mcp.packing import citations, references, sending
 from graphrag_mcp.packing.citations import data
-from graphrag_mcp.packing.page import compose
+from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context, reports
 from graphrag_mcp.query.context import note
 from graphrag_mcp.query.model_replies import read_answer
@@ -257,23 +257,23 @@ def answered(
     result.citations = places
     passages = [item for item in shown if item.id in {place.id for place in places}]
     result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
-    if passages and packing.size(result)[0] <= budget - SPARE:
+    if passages and sending.size(result)[0] <= budget - SPARE:
         sections = [packing.Section("Sources", passages, 1.0, more=bool(cursor))]
         result = compose(result, sections, budget, intro=result.answer)
         result.citations = places
-        return packing.finish(result, budget)
+        return finish(result, budget)
     # No room for context: the text keeps the whole answer, and its copy is shortened first.
     result.tokens = budget
     shorten_usage(result, budget)
-    if (over := packing.size(result)[0] - budget) > 0:
+    if (over := sending.size(result)[0] - budget) > 0:
         room = max(count_tokens(result.answer) - over - 20, 20)
         result.answer = f"{packing.shorten(result.answer, room)} …"
-    return packing.finish(result, budget)
+    return finish(result, budget)
 
 
 def shorten_usage(result: SearchResult | DriftResult, budget: int) -> None:
     """Let accounts go before words when a result is over its budget."""
-    if packing.size(result)[0] > budget:
+    if sending.size(result)[0] > budget:
         result.usage = {"calls": result.usage["calls"]} if "calls" in result.usage else {}
 
 
@@ -356,7 +356,7 @@ def _place(citation: Citation) -> str:
 def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
     """The places of a row's evidence, of a report's references, else of its text units."""
     units = [sentence["text_unit_id"] for sentence in row.get("evidence") or ()]
-    units += packing.referenced_ids(row.get("full_content") or "").get("Sources", [])
+    units += references.referenced_ids(row.get("full_content") or "").get("Sources", [])
     units = list(dict.fromkeys(units)) or row["text_unit_ids"]
     places = [
         _place(citation) for citation in context.unit_citations(snapshot, units[:PLACES]).values()

@@ -8,8 +8,9 @@ from typing import Any
 
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import HIGHEST, SMALL, finish, one_line
-from graphrag_mcp.packing.page import Page, page_of
+from graphrag_mcp.packing import references
+from graphrag_mcp.packing.budget import HIGHEST, SMALL, one_line
+from graphrag_mcp.packing.page import Page, finish, page_of
 from graphrag_mcp.query import context, hits, topics
 from graphrag_mcp.query.ids import id_range, was_given
 from graphrag_mcp.store.tables import Snapshot
@@ -91,12 +92,14 @@ def _fill(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, above:
     named, cited = context.resolve_references(snapshot, [text])
     if result.stale:
         context.note(result, context.LATE)
-        removed = set(packing.referenced_ids(text).get("Sources", ())) - named["Sources"].keys()
+        removed = set(references.referenced_ids(text).get("Sources", ())) - named["Sources"].keys()
         if removed:
             texts = f"{counted(len(removed), 'texts')} that this report cites"
             context.note(result, f"{texts} left the index since it was written.")
     documents = topics.summarised(snapshot, topic, row) or _documents(snapshot, topic.central)
-    blocks = re.split(r"\n{2,}", _with_places(packing.short_references(text, named), cited).strip())
+    blocks = re.split(
+        r"\n{2,}", _with_places(references.short_references(text, named), cited).strip()
+    )
     left, full = 0, False
     for block in blocks:
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]

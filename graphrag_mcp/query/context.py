@@ -11,14 +11,8 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from graphrag_mcp.packing.budget import (
-    Item,
-    columns,
-    located,
-    one_line,
-    passage_alias,
-    referenced_ids,
-)
+from graphrag_mcp.packing.budget import Item, columns, located, one_line, passage_alias
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences

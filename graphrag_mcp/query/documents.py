@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import clamp_budget, finish, located, one_line
-from graphrag_mcp.packing.page import OVERHEAD, Page
+from graphrag_mcp.packing.budget import clamp_budget, located, one_line
+from graphrag_mcp.packing.page import OVERHEAD, Page, finish
 from graphrag_mcp.query import (
     batch,
     context,

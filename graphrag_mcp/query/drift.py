@@ -16,8 +16,10 @@ from typing import Any
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import finish, one_line
-from graphrag_mcp.packing.page import compose
+from graphrag_mcp.packing import sending
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.page import compose, finish
+from graphrag_mcp.packing.references import short_references
 from graphrag_mcp.query import context, drift_state, reports
 from graphrag_mcp.query.answer import source_places
 from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, Walk, cited_aliases, near, words
@@ -40,6 +42,7 @@ SHOWN = 5  # nodes of the frontier beside a context
 LISTED = 8  # that are named in a list
 SPARE = 40  # tokens for a note on what was found and for the marks of a longer fence
 LEAST = 200  # tokens of a context
+IN_JSON = 0.93  # of the room: a text takes 1.05 to 1.06 times its tokens as JSON (context of the sample, 600 to 6,000)
 PRIMER_REPORTS, NEAR = 4, 0.6  # reports before the first step, at least so near to the best one
 PRIMER_SHARE = 0.6  # of the budget for them
 
@@ -333,7 +336,9 @@ class Drift:
         result = self.state(walk, DriftResult(session_id=self.id, open_node=id, text=intro), SHOWN)
         result.next_call, result.hint = self._call(id), " ".join(filter(None, notes))
         found = self._context(
-            node["query"], max(budget - packing.outgoing(result) - SPARE, LEAST), primer
+            node["query"],
+            max(int((budget - sending.outgoing(result) - SPARE) * IN_JSON), LEAST),
+            primer,
         )
         if node["status"] == "frontier":
             ids = [citation.id for citation in found.citations]
@@ -370,7 +375,7 @@ class Drift:
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
         for row in rows:
-            summary = one_line(packing.short_references(row["summary"], names), 360)
+            summary = one_line(short_references(row["summary"], names), 360)
             title = one_line(row["title"], 120)
             items.append(packing.Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {summary}"))
         return items

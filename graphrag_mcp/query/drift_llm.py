@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import clamp_budget, fill, finish, one_line
+from graphrag_mcp.packing.budget import clamp_budget, fill, one_line, shorten
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
+from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import drift, model_replies, rank
 from graphrag_mcp.query.context import note
@@ -221,7 +222,7 @@ def answer_node(
         note(result, "Nothing was found for this question; it was pruned.")
         return finish(result, budget)
     score = "no score" if node["score"] is None else f"score {node['score']:g}"
-    head = f"{node['by']} answered `{id}` ({score}):\n{node['answer']}"
+    head = f"{node['by']} answered `{id}` ({score}):\n{shorten(node['answer'], budget // 4)}"
     room = max(budget - 2 * count_tokens(head) - drift.SPARE, drift.LEAST)
     result = session.go_on(id, open_next, max_tokens=room)
     result.answer, result.method, result.usage = node["answer"], node["by"], meter.usage()

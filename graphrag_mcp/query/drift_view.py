@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import finish, one_line
+from graphrag_mcp.packing import sending
+from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, Drift, best_answers, marked, references
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.text.terms import counted
@@ -51,7 +53,7 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
         short += [f"{counted(left_out, 'nodes')} left out."] if left_out else []
         result.hint = " ".join(filter(None, [*notes, *short]))
         result.text, result.truncated = _text(session, walk, graph, form, result.hint), bool(short)
-        if packing.size(result)[0] <= budget:
+        if sending.fits(result, budget):
             return finish(result, budget)
         if form == "json" and not shortened:  # a tree has short answers, a chart none
             graph, shortened = _shortened(graph), True

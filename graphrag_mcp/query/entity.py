@@ -8,8 +8,8 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import Item, Section, finish, one_line
-from graphrag_mcp.packing.page import compose
+from graphrag_mcp.packing.budget import Item, Section, one_line
+from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context, edited, entities, links, plugin, summaries, timeline, times
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import Item, Section, clamp_budget, finish, one_line
-from graphrag_mcp.packing.page import compose
+from graphrag_mcp.packing.budget import Item, Section, clamp_budget, one_line
+from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context, entities, links, plugin
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.graph import Path, around, connect

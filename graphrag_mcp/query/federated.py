@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import Item, clamp_budget, finish
+from graphrag_mcp.packing.budget import Item, clamp_budget
+from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import community, context, entity, sections, source
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.citing import Fingerprint

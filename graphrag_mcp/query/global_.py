@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.packing.budget import finish
-from graphrag_mcp.packing.page import Page, finished, page_of
+from graphrag_mcp.packing.page import Page, finish, finished, page_of
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import (
     history,

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import Item, Section, finish, one_line, passage_alias
-from graphrag_mcp.packing.page import compose
+from graphrag_mcp.packing.budget import Item, Section, one_line, passage_alias
+from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context
 from graphrag_mcp.query.pages import Pages, pages, stem_of
 from graphrag_mcp.query.times import documents

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import finish
-from graphrag_mcp.packing.page import finished, page_of
+from graphrag_mcp.packing.page import finish, finished, page_of
 from graphrag_mcp.query import history, hits, note_hits, rank, render
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source

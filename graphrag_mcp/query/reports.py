@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphrag_mcp.names.extract import extract
-from graphrag_mcp.packing.budget import Item, one_line, referenced_ids, render_references
+from graphrag_mcp.packing.budget import Item, one_line
+from graphrag_mcp.packing.references import referenced_ids, render_references
 from graphrag_mcp.query import context
 from graphrag_mcp.query.overview import asked_about, asks_for_unknown
 from graphrag_mcp.query.question import QUERY_CHARACTERS

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing import references
 from graphrag_mcp.packing.budget import Item, Section, columns, one_line, source_item
 from graphrag_mcp.query import context, entities
 from graphrag_mcp.query.context import Row
@@ -165,7 +165,7 @@ def _reports(snapshot: Snapshot, chosen: Sequence[Row]) -> list[Item]:
     aliases, _ = context.resolve_references(snapshot, [row["summary"] for row in rows])
     items = []
     for row in rows:
-        summary = packing.render_references(row["summary"], aliases)
+        summary = references.render_references(row["summary"], aliases)
         weight = round(row["n_text_units"] / most, 2)
         text = columns(f"c{row['n']}", row["title"], weight, summary, f"{row['rank']:g}")
         items.append(Item(f"c{row['n']}", text, None, "Reports", counts[row["id"]]))

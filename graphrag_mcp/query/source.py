@@ -11,8 +11,9 @@ from typing import Any
 from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.budget import HIGHEST, Item, Section, finish, one_line
-from graphrag_mcp.packing.page import Page, compose
+from graphrag_mcp.packing import sending
+from graphrag_mcp.packing.budget import HIGHEST, Item, Section, one_line
+from graphrag_mcp.packing.page import Page, compose, finish, room_beside
 from graphrag_mcp.query import context, note_sources, summaries, threads
 from graphrag_mcp.query.extracts import HEAD, LEAST, QUERY, Extract, extracts
 from graphrag_mcp.query.hits import openings_of
@@ -40,6 +41,7 @@ Row = dict[str, Any]
 
 NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
 THREADS = 3  # documents of which the mails of their thread are named
+LED = 4  # tokens around the call for the rest
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 
 
@@ -99,40 +101,41 @@ def shown(
 ) -> SourceResult:
     """As many items as fit behind the intro, of each id about the same; the next call has what is
     left."""
-
-    def composed(room: int) -> tuple[SourceResult, list[Item]]:
-        fair = _fair(items, room - count_tokens(intro))
-        result = SourceResult(hint=" ".join(filter(None, notes)))
-        section = Section("Sources" if intro else "", fair, 1.0, into="sources")
-        result = finish(compose(result, [section], room, intro=intro), room)
-        quotes = ((item, quoted(item.text.partition("\n")[2].strip())) for item in items)
-        return result, [item for item, text in quotes if text not in result.text]
-
-    result, rest = composed(budget)
-    if not rest:
-        return result
-    nothing, larger = len(rest) == len(items), 0
-    if not nothing:
-        result, rest = composed(budget - count_tokens(_call(rest, larger, options)))
-        nothing = len(rest) == len(items)
-    if nothing:  # with the same budget the call could only give the same
-        larger = min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST)
-        result, rest = composed(budget - count_tokens(_call(items, larger, options)))
-    result.next_call, result.truncated = _call(rest, larger, options), True
+    result = SourceResult(hint=" ".join(filter(None, notes)))
+    name = "Sources" if intro else ""
+    fair, call = _fair(
+        result,
+        items,
+        room_beside(result, intro, budget, [f"## {name}" if name else ""]).tokens,
+        options,
+    )
+    result.next_call = call
+    section = Section(name, fair, 1.0, into="sources")
+    result = compose(result, [section], budget, intro=intro)
+    if call:
+        result.next_call, result.truncated = call, True
     return finish(result, budget)
 
 
-def _fair(items: Sequence[Item], room: int) -> list[Item]:
-    """The first passages of every id that fit, then the second ones, in reading order."""
+def _fair(
+    result: SourceResult, items: Sequence[Item], room: int, options: str
+) -> tuple[list[Item], str]:
+    """The first passages of every id that fit, then the second ones, in reading order; and the call for the others,
+    which has room beside them."""
+    prices = [sending.price(result, quoted(item.text)).tokens for item in items]
+    if sum(prices) <= room:
+        return [*items], ""
     turns = sorted(range(len(items)), key=lambda at: -items[at].score)
-    taken = [turns[0]] if turns else []
-    left = room - sum(items[at].tokens for at in taken)
-    for at in turns[1:]:
-        left -= items[at].tokens
-        if left < 0:
+    taken: list[int] = []
+    call = _call(items, min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST), options)
+    for number, at in enumerate(turns, 1):
+        room -= prices[at]
+        following = _call([items[other] for other in sorted(turns[number:])], 0, options)
+        if room < count_tokens(following) + LED:
             break
-        taken.append(at)
-    return [items[at] for at in sorted(taken)]
+        taken, call = [*taken, at], following
+    # Where not even one fits, the call with the same budget could only give the same.
+    return [items[at] for at in sorted(taken or turns[:1])], call
 
 
 def _call(rest: Sequence[Item], max_tokens: int, options: str) -> str:

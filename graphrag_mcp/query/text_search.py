@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
-from graphrag_mcp.packing.budget import clamp_budget, finish, one_line
+from graphrag_mcp.packing.budget import clamp_budget, one_line
+from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import local, render
 from graphrag_mcp.query.candidates import PROPOSED, bm25
 from graphrag_mcp.query.hits import Source

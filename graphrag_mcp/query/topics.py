@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphrag_mcp.packing.budget import HIGHEST, located, one_line, referenced_ids
+from graphrag_mcp.packing.budget import HIGHEST, located, one_line
 from graphrag_mcp.packing.page import Page, finished, page_of
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.query import context, groups, hits, note_sources, summaries, times
 from graphrag_mcp.query.filters import Filters, Part
 from graphrag_mcp.query.hits import Hit

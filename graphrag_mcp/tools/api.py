@@ -27,7 +27,7 @@ from mcp.types import CallToolResult, TextContent
 from graphrag_mcp import __version__, types
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.explorer.page import body_of, caller, json_response
-from graphrag_mcp.packing.budget import shown
+from graphrag_mcp.packing.sending import shown
 from graphrag_mcp.tools import all_tools
 from graphrag_mcp.tools.contract import API_CALL, LATE, ApiCall, Desk, encodable, sendable
 from graphrag_mcp.tools.limits import too_many_values

@@ -11,7 +11,7 @@ from mcp.types import CallToolResult
 from pydantic import BaseModel, Field
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, called, desk_of, sendable, sent
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 
@@ -106,5 +106,5 @@ def _address(snapshot: Snapshot, corpus: str, alias: str, document_id: str) -> s
 
 async def _plain(ctx: Ctx, tool: str, work: Callable[[], BaseModel]) -> CallToolResult:
     """Only the fields that these hosts know, in both channels."""
-    body = sendable(packing_budget.shown((await apart(ctx, tool, work)).model_dump()))
+    body = sendable(sending.shown((await apart(ctx, tool, work)).model_dump()))
     return sent(json.dumps(body, ensure_ascii=False), body)

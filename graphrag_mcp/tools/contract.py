@@ -38,6 +38,9 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError, out_of_files, too_many_files
 from graphrag_mcp.logs import place_of
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
+from graphrag_mcp.packing.budget import Size
+from graphrag_mcp.packing.page import finish
 from graphrag_mcp.text.terms import table
 from graphrag_mcp.tools.limits import CHARACTERS, as_json, excess
 from graphrag_mcp.trust import fencing
@@ -152,36 +155,34 @@ def budgets(
 def reply(result: types.Result, budget: int = MOST, page: str = "") -> CallToolResult:
     """The result as it is sent. Hint, next page, next call and the address of the page end the text.
 
-    No reply passes its budget: what is below the text gives way before the text does."""
+    No reply passes its budget: the address and the hint give way before the text does, what leads on never."""
     if result.next_cursor and SUBJECT.get():
         result.next_cursor = sealed(result.next_cursor)
-    body = result.text.rstrip()
-    if fits_whole(result, budget, page):
-        return _sent(result)
-    result.text, result.suspicious = body, {}
-    room = budget - (packing_budget.outgoing(result, below=False) - packing_budget.size(result)[0])
-    for _ in range(8):  # what fence and flags cost depends on the text that is left
-        packing_budget.finish(result, max(room, 60))
-        result.text, result.suspicious = packing_budget.dressed(result, body := result.text)
-        result.tokens, characters = packing_budget.size(result)
-        if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
-            break
-        room -= max(result.tokens - budget, (characters - packing_budget.CHARACTERS) // 3, 4)
-        result.text, result.suspicious = body, {}
+    if not fits_whole(result, budget, page):
+        finish(result, budget)
+        lines = sending.onward(result)
+        result.text, result.suspicious = sending.dressed(result, result.text, lines)
+        result.tokens = sending.size(result).tokens
     return _sent(result)
 
 
 def fits_whole(result: types.Result, budget: int, page: str = "") -> bool:
-    """Make the result ready to be sent uncut; False where even its bare text passes the budget."""
+    """Make the result ready to be sent uncut, with as much below its text as has room; False where there is no
+    room for the text, which then stands as it was."""
     advice, remarks, body = result.hint.strip(), " ".join(REMARKS.get() or ()), result.text.rstrip()
-    for hint in dict.fromkeys((f"{advice} {remarks}".strip(), remarks or advice)):
-        result.hint, result.text = hint, body
-        footer = packing_budget.footer(result, page)
-        for shown in range(len(footer), -1, -1):
-            result.text, result.suspicious = packing_budget.dressed(result, body, footer[:shown])
-            result.tokens, characters = packing_budget.size(result)
-            if result.tokens <= budget and characters <= packing_budget.CHARACTERS:
-                return True
+    both, one = f"{advice} {remarks}".strip(), remarks or advice
+    forms = [(both, page), (both, ""), (one, "")]
+    # Fields that programs read give way before the hint does (`finish`).
+    forms += [] if sending.structured(result) else [("", "")]
+    for hint, address in dict.fromkeys(forms):
+        result.hint, result.text, result.tokens = hint, body, budget
+        footer = sending.footer(result, address)
+        result.text, result.suspicious = sending.dressed(result, body, footer)
+        size = sending.size(result)
+        if size.within(Size(budget, packing_budget.CHARACTERS)):
+            result.tokens = size.tokens
+            return True
+    result.hint, result.text, result.suspicious = one, body, {}
     return False
 
 
@@ -189,7 +190,7 @@ def _sent(result: types.Result) -> CallToolResult:
     """Text; fields only of results on which programs act: hosts may show models these alone."""
     if (call := API_CALL.get()) is not None:
         call.result = result
-    fields = sendable(packing_budget.fields(result)) if packing_budget.structured(result) else None
+    fields = sendable(sending.fields(result)) if sending.structured(result) else None
     return sent(sendable(result.text), fields, _meta=meta_of(result))
 
 

@@ -10,7 +10,7 @@ from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_sentences import LONGEST, shown
-from graphrag_mcp.packing.budget import referenced_ids
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.text.terms import content_id, without_grammar
 from tests.support.reports import extractive_report

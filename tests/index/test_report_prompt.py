@@ -15,8 +15,8 @@ from graphrag_mcp.index.report_prompt import ReportPrompt, SummarisedText, Topic
 from graphrag_mcp.index.report_reply import SCHEMA, Draft, finished, parse_report, report_ask
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.packing.budget import referenced_ids
 from graphrag_mcp.packing.citations import cited
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.text.tokens import count_tokens
 from tests.index.test_report_extractive import CHINESE, ENGLISH, community_of, many, rows_of

@@ -42,7 +42,7 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.names.extract import mentions
-from graphrag_mcp.packing import budget as packing
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
@@ -658,7 +658,7 @@ def test_the_map_says_once_what_summaries_would_cost(tmp_path: Path) -> None:
     found = global_search(open_snapshot(corpus), "")
     assert "have a summary" not in found.text  # which is a quotation, and flagged for a call of a tool
     assert found.hint.count("0 of 8 documents have a summary") == 1
-    text, flags = packing.dressed(found, found.text, packing.footer(found))
+    text, flags = sending.dressed(found, found.text, sending.footer(found))
     assert 'claim_work(kind="summary")' in text and "Flagged" not in text and not flags
     written(
         corpus,

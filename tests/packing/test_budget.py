@@ -15,6 +15,7 @@ from mcp.types import Implementation
 
 from graphrag_mcp.app import App
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.global_ import global_search
@@ -82,7 +83,7 @@ def test_no_search_passes_its_budget(
         more = {"explain": explain, "history": history}
     result = SEARCHES[name](snapshot, question, max_tokens=budget, **more)
     assert weight(result) <= budget and result.tokens <= budget
-    assert packing_budget.outgoing(result) <= budget  # with the lines that a tool puts under the text
+    assert sending.outgoing(result) <= budget  # with the lines that a tool puts under the text
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,19 +9,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import references, sending
 from graphrag_mcp.packing.budget import (
     Item,
     Section,
+    Size,
     clamp_budget,
     fill,
-    finish,
     read_cursor,
     shorten,
     write_cursor,
 )
-from graphrag_mcp.packing.page import compose
+from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import Citation, EntityResult, SearchResult
+from graphrag_mcp.types import Citation, DriftNode, DriftResult, EntityResult, SearchResult
 
 ENGLISH = "The lamp was lit at dusk. The keeper wrote down the hour, as he had done for twenty-three years. "
 CHINESE = "灯塔看守人每天记录潮水。回流总是在大潮时出现，而且北风很强。"
@@ -52,7 +53,7 @@ def test_items_are_taken_whole_and_in_order_until_one_does_not_fit() -> None:
     page = fill([Section("Sources", some, 1.0)], 1000)
     taken = page.taken["Sources"]
     assert taken == some[: len(taken)] and 0 < len(taken) < 50
-    assert sum(map(packing_budget.cost, taken)) <= 1000 < sum(map(packing_budget.cost, some[: len(taken) + 1]))
+    assert sum(packing_budget.cost(item).tokens for item in taken) <= 1000 < sum(packing_budget.cost(item).tokens for item in some[: len(taken) + 1])
     assert page.more
 
 
@@ -66,7 +67,7 @@ def test_a_section_that_has_little_gives_its_share_back_to_the_text() -> None:
 def test_a_section_keeps_its_share_against_a_greedy_neighbour() -> None:
     entities = [Item(f"e{n}", f"- [e{n}] {ENGLISH}", None, "Entities") for n in range(40)]
     page = fill([Section("Sources", items(50), 0.5), Section("Entities", entities, 0.3)], 2000)
-    assert sum(map(packing_budget.cost, page.taken["Entities"])) >= 0.3 * 2000 - packing_budget.cost(entities[0])
+    assert sum(packing_budget.cost(item).tokens for item in page.taken["Entities"]) >= 0.3 * 2000 - packing_budget.cost(entities[0]).tokens
 
 
 def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_shortened() -> None:
@@ -74,7 +75,7 @@ def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_sh
     (only,) = page.taken["Sources"]
     body = only.text.partition("\n")[2]
     assert page.cut
-    assert body.endswith((". …", "years. …")) and packing_budget.cost(only) <= 300
+    assert body.endswith((". …", "years. …")) and packing_budget.cost(only).tokens <= 300
     assert only.citation is not None
     assert (ENGLISH * 200)[: only.citation.char_end] == body.removesuffix(" …")
 
@@ -114,7 +115,7 @@ def test_no_result_passes_its_budget_and_what_it_shows_is_whole_and_in_order(
 def test_the_wall_shortens_lists_and_text_of_any_result() -> None:
     result = EntityResult(text=ENGLISH * 300, relationships=[{"id": f"r{n}", "entity": ENGLISH} for n in range(200)])
     done = finish(result, 500)
-    assert done.truncated and packing_budget.size(done)[0] <= 500 and done.text.endswith("…")
+    assert done.truncated and sending.size(done)[0] <= 500 and done.text.endswith("…")
 
 
 def test_the_wall_cites_only_what_the_text_still_shows() -> None:
@@ -125,7 +126,7 @@ def test_the_wall_cites_only_what_the_text_still_shows() -> None:
 
 def test_the_wall_holds_the_character_cap_too() -> None:
     done = finish(SearchResult(text="e " * 60_000), 10**6)
-    assert packing_budget.size(done)[1] <= packing_budget.CHARACTERS
+    assert sending.size(done)[1] <= packing_budget.CHARACTERS
 
 
 def test_a_result_within_its_budget_is_left_as_it_is() -> None:
@@ -147,17 +148,17 @@ def test_references_become_aliases_and_unknown_ids_go() -> None:
     one, two, gone = "1" * 32, "2" * 32, "f" * 32
     text = f"He saw it. [Data: Entities ({one}, {gone}); Sources ({two})] And [Data: Sources ({gone})]."
     aliases = {"Entities": {one: "e4"}, "Sources": {two: "t9"}}
-    assert packing_budget.referenced_ids(text) == {"Entities": [one, gone], "Sources": [two, gone]}
-    assert packing_budget.render_references(text, aliases) == "He saw it. [Data: Entities (e4); Sources (t9)] And."
+    assert references.referenced_ids(text) == {"Entities": [one, gone], "Sources": [two, gone]}
+    assert references.render_references(text, aliases) == "He saw it. [Data: Entities (e4); Sources (t9)] And."
     beside = f"He saw it. [Data: Sources ({gone})] [Data: Sources ({two})]"
-    assert packing_budget.render_references(beside, aliases) == "He saw it. [Data: Sources (t9)]"
-    assert packing_budget.short_references(beside, aliases) == "He saw it. [t9]"
+    assert references.render_references(beside, aliases) == "He saw it. [Data: Sources (t9)]"
+    assert references.short_references(beside, aliases) == "He saw it. [t9]"
 
 
 def test_more_than_five_references_end_in_more() -> None:
     ids = [f"{n:032x}" for n in range(8)]
     text = f"[Data: Sources ({', '.join(ids)})]"
-    shown = packing_budget.render_references(text, {"Sources": {id: f"t{n}" for n, id in enumerate(ids)}})
+    shown = references.render_references(text, {"Sources": {id: f"t{n}" for n, id in enumerate(ids)}})
     assert shown == "[Data: Sources (t0, t1, t2, t3, t4, +more)]"
 
 
@@ -168,3 +169,45 @@ def test_delimiters_inside_columns_are_escaped() -> None:
 @pytest.mark.parametrize(("parts", "part", "alias"), [(1, 1, "t33"), (3, 2, "t33.2")])
 def test_a_passage_has_a_part_in_its_alias_only_when_its_unit_has_several(parts: int, part: int, alias: str) -> None:
     assert packing_budget.passage_alias({"n": 33, "part": part, "parts": parts}) == alias
+
+
+CALL = 'drift_step(session_id="w", node_id="0123456789ab", answer="...", score=0-100, follow_ups=["..."])'
+
+
+def walked(text: str, answer: str, nodes: int) -> DriftResult:
+    frontier = [DriftNode(id=f"{n:012x}", query=ENGLISH) for n in range(nodes)]
+    hint = "The score was not recorded: it is no number. " * 3
+    return DriftResult(text=text, answer=answer, hint=hint, next_call=CALL, session_id="w", frontier=frontier)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([ENGLISH, CHINESE, EMOJI, 'He said: "No".\n\n', "\u202e\u2066hidden\u200b ", "x"]),
+    st.integers(0, 600), st.integers(0, 600), st.integers(0, 8), st.integers(320, 6000),
+)  # fmt: skip
+def test_the_call_that_leads_on_stays_however_long_text_answer_and_lists_are(
+    part: str, long: int, answer: int, nodes: int, budget: int
+) -> None:
+    done = finish(walked(part * long, part * answer, nodes), budget)
+    assert done.next_call == CALL and done.session_id == "w"
+    assert sending.sent(done, sending.onward(done)).within(Size(budget, packing_budget.CHARACTERS))
+    assert long == 0 or done.text, "a text has room before an answer that repeats it, and before lists"
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.sampled_from([ENGLISH, CHINESE, EMOJI, '"Why?" he asked. ', "\u202ehidden\u200b "]), min_size=1, max_size=30),
+    st.integers(1, 40), st.integers(400, 4000), st.booleans(),
+)  # fmt: skip
+def test_what_is_composed_goes_out_with_its_call_and_every_item_but_a_first_one_is_whole(
+    texts: list[str], times: int, budget: int, structured: bool
+) -> None:
+    shown = [Item(f"t{n}", f"[t{n}] x\n{text * times}", place(n)) for n, text in enumerate(texts)]
+    empty = DriftResult(session_id="w", next_call=CALL) if structured else SearchResult(next_call=CALL)
+    result = compose(empty, [Section("Sources", shown, 1.0)], budget, intro="# Log")
+    assert sending.sent(result, sending.onward(result)).within(Size(budget, packing_budget.CHARACTERS))
+    ids = re.findall(r"^\[(t\d+)\]", result.text, re.MULTILINE)
+    assert ids == [item.id for item in shown[: len(ids)]] and ids
+    cut = result.next_call != CALL
+    assert result.next_call == ('get_source(ids=["t0"])' if cut else CALL) and (len(ids) == 1 or not cut)
+    assert cut or result.text.endswith(shown[len(ids) - 1].text)

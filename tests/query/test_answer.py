@@ -19,6 +19,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker, BadReply
 from graphrag_mcp.llm.protocols import Reply, Usage
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.citations import restored, streamed
 from graphrag_mcp.query.local import local_search, near_the_best
 from graphrag_mcp.query.model_replies import read_answer, read_node
@@ -260,7 +261,7 @@ def test_answer_and_context_stay_within_the_budget_and_the_answer_goes_first(
 ) -> None:
     said = " ".join(f"word{n}" for n in range(words)) + " [t1]."
     result, _ = answered(snapshot, said, query, max_tokens=budget)
-    tokens, characters = packing_budget.size(result)
+    tokens, characters = sending.size(result)
     assert tokens <= budget and characters <= packing_budget.CHARACTERS and result.tokens <= budget
     if budget >= 1500:
         assert said.partition(" [")[0] in result.text and said.partition(" [")[0] in result.answer

@@ -15,7 +15,7 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query import reports
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk
@@ -63,7 +63,7 @@ def test_a_session_opens_with_cited_context_and_says_the_next_call(drift: Drift)
     assert result.next_call == (
         f'drift_step(session_id="walk-1", node_id="{result.open_node}", answer="...", score=0-100, follow_ups=["..."])'
     )
-    assert result.tokens <= 3000 and packing_budget.size(result)[0] <= 3000
+    assert result.tokens <= 3000 and sending.size(result)[0] <= 3000
 
 
 def opened(snapshot: Snapshot, folder: Path, question: str, tokens: int = 6000) -> set[str]:
@@ -299,6 +299,20 @@ def test_finish_ranks_merges_and_cites_within_the_budget(drift: Drift, snapshot:
     assert result.text.count("as the keeper had said") == 1 and "Also answers:" in result.text
     assert "t99999 (gone)" in result.text and "t99999" in result.hint
     assert any(citation.id.startswith("t2") for citation in result.citations)
+
+
+@pytest.mark.parametrize("budget", [400, 3000])
+def test_every_result_of_a_session_with_long_answers_says_the_next_call(drift: Drift, budget: int) -> None:
+    long = 'The court said: "The master is to blame."\n\n- He had the light in sight [t1].\n' * 200
+    result = drift.start(QUESTION, max_tokens=budget)
+    for answered in range(4):
+        result = drift.step(result.open_node, long, 60, [f"{query} ({answered})" for query in FOLLOW_UPS], max_tokens=budget)
+        assert result.next_call.startswith("drift_step(") and result.tokens <= budget and result.text
+        ended = drift.finish(max_tokens=budget)
+        assert ended.next_call.startswith("drift_step(") and sending.size(ended).tokens <= budget
+        assert "He had the light in sight" in ended.text
+    listed = drift.step(result.open_node, long, open_next="none", max_tokens=budget)
+    assert listed.next_call.startswith("drift_step(") and sending.size(listed).tokens <= budget
 
 
 def test_a_session_whose_budget_is_spent_goes_on_with_what_is_open(drift: Drift) -> None:

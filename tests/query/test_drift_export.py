@@ -13,7 +13,7 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.drift_view import export, view
 from graphrag_mcp.server import build_server
@@ -71,7 +71,7 @@ def test_every_form_fits_its_budget_and_is_never_broken(drift: Drift, form: str,
     for id in opened:  # a session of some size
         drift.step(id, f"Answer to {id}. " * 60, 50, [f"What of {id} in {year}?" for year in range(1960, 1965)], open_next="none")
     result = view(drift, form, max_tokens=budget)
-    assert result.tokens <= budget and packing_budget.size(result)[0] <= budget
+    assert result.tokens <= budget and sending.size(result)[0] <= budget
     assert form == "json" or "shortened" not in result.hint  # a tree has short answers, a chart none
     whole = export(drift, form)
     assert result.truncated == (result.text != whole) or not result.truncated and result.hint

@@ -16,7 +16,7 @@ from mcp import Client
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker, BadReply
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
 from graphrag_mcp.query.answer import page_text
@@ -93,7 +93,7 @@ def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot
     assert "t999" not in result.answer and "t999" in result.hint and "### References" in result.text
     cited = re.findall(r"\bt\d+(?:\.\d+)?", result.answer)
     assert cited and {*cited} <= {citation.id for citation in result.citations}
-    assert packing_budget.size(result)[0] <= 6000 and "## Answers" not in result.text
+    assert sending.size(result)[0] <= 6000 and "## Answers" not in result.text
 
 
 def test_a_step_shows_no_id_that_no_row_has() -> None:
@@ -211,12 +211,22 @@ def test_the_model_answers_one_node_of_an_agents_walk(snapshot: Snapshot, tmp_pa
     node = session.walk().graph.nodes[opened]
     assert len(chat.calls) == 1 and node["by"] == result.method == "llm:scripted" and result.answer == node["answer"]
     assert result.open_node not in ("", opened) and "## Sources" in result.text
-    assert packing_budget.size(result)[0] <= 6000 and result.usage["calls"] == 1
+    assert sending.size(result)[0] <= 6000 and result.usage["calls"] == 1
     size = session.path.stat().st_size
     again = drift_llm.answer_node(session, opened, door)
     assert session.path.stat().st_size == size and (again.open_node, again.answer) == (result.open_node, result.answer)
     unanswered = drift_llm.answer_node(session, result.open_node, None)
     assert unanswered.open_node == result.open_node and "GRAPHRAG_MCP_CHAT_MODEL" in unanswered.hint
+
+
+def test_a_long_answer_of_the_model_leaves_room_for_the_next_question(snapshot: Snapshot, tmp_path: Path) -> None:
+    session = Drift(snapshot, tmp_path / "w.jsonl")
+    root = session.start(QUESTION).open_node
+    opened = session.step(root, "The court blamed the master [t1].", 60, FIRST[:3]).open_node
+    door, _ = asker((STEP, always(answer="The court blamed the master alone [t1]. " * 400, score=70)))
+    result = drift_llm.answer_node(session, opened, door, max_tokens=3000)
+    assert sending.size(result).tokens <= 3000 and result.open_node not in ("", opened)
+    assert result.next_call.startswith("drift_step(") and "## Sources" in result.text
 
 
 def test_the_answers_of_an_agent_are_joined_on_request(snapshot: Snapshot, tmp_path: Path) -> None:

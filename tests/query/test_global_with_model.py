@@ -10,7 +10,7 @@ import pytest
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.store.reply_cache import AnswerBook
@@ -51,7 +51,7 @@ def test_one_question_over_reports_is_asked_and_what_the_answer_cites_resolves(s
     assert len(set(cited)) == 1 and cited[0] in rows and "c99" in result.hint
     assert f"* [{cited[0]}] {rows[cited[0]]['title']}" in result.answer and result.text.startswith(result.answer)
     assert re.search(r", lines \d+-\d+", result.answer)
-    assert result.usage["by_stage"]["answer"]["calls"] == 1 and packing_budget.size(result)[0] <= 6000
+    assert result.usage["by_stage"]["answer"]["calls"] == 1 and sending.size(result)[0] <= 6000
 
 
 def test_a_question_about_nothing_in_particular_reads_topics_of_the_highest_level(snapshot: Snapshot) -> None:
@@ -106,4 +106,4 @@ def test_without_a_model_it_is_the_search_as_ever_and_says_how_to_turn_one_on(sn
 def test_no_answered_result_passes_its_budget(snapshot: Snapshot, budget: int) -> None:
     door, _ = asker(("", "The meadow grows. " * 40 + "[Data: Reports (c1)]"))
     result = global_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=budget)
-    assert packing_budget.size(result)[0] <= budget and result.state == "answered"
+    assert sending.size(result)[0] <= budget and result.state == "answered"

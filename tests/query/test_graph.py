@@ -14,7 +14,7 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.graph import Path as Way
 from graphrag_mcp.query.graph import around, connect
@@ -231,7 +231,7 @@ def test_one_entity_twice_and_an_unknown_community_are_refused(sample: Snapshot)
 @pytest.mark.parametrize("ends", [(), ("Harbour Tide Authority",), ("Tobias Fenn", "Brightwater Tidal"), ("沈若岚", "T4"), ("East Sea",)])
 def test_the_budget_holds(sample: Snapshot, budget: int, ends: tuple[str, ...]) -> None:
     result = explore_graph(sample, *ends, hops=2, max_nodes=200, max_tokens=budget)
-    assert result.tokens <= budget and packing_budget.size(result)[0] <= budget and result.text
+    assert result.tokens <= budget and sending.size(result)[0] <= budget and result.text
 
 
 def test_numbers_out_of_range_are_moved_into_it(sample: Snapshot) -> None:

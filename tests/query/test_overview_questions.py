@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.settings import Settings
@@ -31,7 +31,7 @@ def test_points_cite_only_documents_that_pass(snapshot: Snapshot) -> None:
 
 def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
     result = global_search(snapshot, "What is this about?")
-    text, flags = packing_budget.dressed(result, result.text, packing_budget.footer(result))
+    text, flags = sending.dressed(result, result.text, sending.footer(result))
     assert not flags and "Flagged" not in text
 
 

@@ -13,6 +13,7 @@ import pytest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query import rank, reports
 from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.community import get_community_report
@@ -97,7 +98,7 @@ def test_no_result_passes_its_budget(snapshot: Snapshot, search: str, budget: in
     for question in (QUESTION, CHINESE, "🌊 back-run 🗼"):
         result = SEARCHES[search](snapshot, question, max_tokens=budget)
         used = min(max(budget, packing_budget.LOWEST), packing_budget.HIGHEST)
-        tokens, characters = packing_budget.size(result)
+        tokens, characters = sending.size(result)
         assert tokens <= result.tokens <= used and characters <= packing_budget.CHARACTERS
         assert result.text and (used == budget or str(budget) in result.hint)
 
@@ -394,7 +395,7 @@ def test_queries_without_room_are_named(tmp_path: Path) -> None:
     asked = [f"Who built the harbour of {town}?" for town in towns[:6]] + [f"谁建造了{town}的港口" for town in towns[6:]] + ["zqxv"]
     for budget in (200, 250, 300, 400, 600, 2_000):
         told = several([("", found)], asked, Request("", max_tokens=budget, form=Form()))
-        assert packing_budget.outgoing(told) <= budget and told.citations
+        assert sending.outgoing(told) <= budget and told.citations
         shown = [one for one in asked if one in told.text]
         named = re.search(r"No room from query (\d+) of (\d+) on", told.text)
         assert (named is not None) == (len(shown) < len(asked)) == (budget <= 400), (budget, told.text)
@@ -446,7 +447,7 @@ def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_
         assert told.citations and first in told.text.partition("\n\n")[0] and MOST in told.hint
         assert f"Nowhere in this corpus: '{lost}'" in told.hint if lost else "Nowhere" not in told.hint
         small = search_text(found, query, max_tokens=200)
-        assert small.citations and packing_budget.outgoing(small) <= 200 and MOST in small.hint
+        assert small.citations and sending.outgoing(small) <= 200 and MOST in small.hint
     listed = list_documents(found, query='"ferry" "weir" "toll bridge"')
     assert 'holding most of "ferry"' in listed.text
 

@@ -15,7 +15,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult
 
-from graphrag_mcp.packing.budget import wire
+from graphrag_mcp.packing.sending import wire
 from graphrag_mcp.tools import contract
 from graphrag_mcp.types import Result
 from tests.support.command import ROOT

@@ -15,7 +15,7 @@ from graphrag_mcp.doctor.doctor import DERIVE, Finding, pairs_by_hand
 from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.index.extract import SUMMARY
 from graphrag_mcp.index.summaries import parts_of
-from graphrag_mcp.packing.budget import referenced_ids
+from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.sources.read import Document
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.edit_log import PairFact, in_force

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import ANGLES, ESCAPES, HOME, fold, located
 
@@ -76,7 +76,7 @@ def test_a_mark_in_any_disguise_is_broken_and_flagged(name: str) -> None:
         seen = fencing.clean(text)
         assert fencing.imitations(text) and not fencing.imitations(seen), seen
         assert fencing.clean(seen) == seen
-        assert "looks like a fence" in packing_budget.flagged(text)["text"]
+        assert "looks like a fence" in sending.flagged(text)["text"]
         assert len(seen.replace(fencing.shown(text), "")) > 0
 
 

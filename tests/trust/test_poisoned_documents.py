@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.app import App
-from graphrag_mcp.packing import budget as packing_budget
+from graphrag_mcp.packing import sending
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.prose import readable
@@ -234,7 +234,7 @@ def test_credentials_are_masked_unless_the_user_wants_to_see_them(files: Path, t
 
 def test_a_file_that_could_not_be_read_is_named_inside_of_a_fence() -> None:
     errors = [{"path": "docs/Zorvath \u202etxt.exe", "reason": "it is empty"}]
-    text, _ = packing_budget.dressed(IndexResult(errors=errors), "Not indexed (1):\n- docs/Zorvath \u202etxt.exe: it is empty", ["Next: graph_status()"])
+    text, _ = sending.dressed(IndexResult(errors=errors), "Not indexed (1):\n- docs/Zorvath \u202etxt.exe: it is empty", ["Next: graph_status()"])
     assert "\\u202etxt" in inside({"text": text}) and text.endswith("\n\nNext: graph_status()")
 
 
@@ -279,7 +279,7 @@ def test_masking_keeps_every_offset_and_spares_what_is_no_key() -> None:
 def test_a_fence_costs_at_most_twenty_five_tokens() -> None:
     for text in ("word " * 20, "word " * 100, "word " * 4_000, "海槛最浅处有多少米？" * 400):
         result = Result(text=text)
-        assert packing_budget.outgoing(result, below=False) - packing_budget.size(result)[0] <= 25
+        assert sending.outgoing(result, below=False) - sending.size(result)[0] <= 25
 
 
 def test_words_of_a_peaceful_text_are_no_orders() -> None:
