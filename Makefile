@@ -9,7 +9,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .PHONY: help ready demo test test-all lint site bench app-host clean
 
-# The host of ext-apps, in which tests/explorer/test_explorer.py shows the page as an MCP App (esbuild makes one file of
+# The host of ext-apps, in which tests/explorer/test_mcp_app.py shows the page as an MCP App (esbuild makes one file of
 # it), and axe-core, with which tests/explorer/test_accessibility.py looks at every view.
 APP_HOST := @modelcontextprotocol/ext-apps@2.0.4 @modelcontextprotocol/client@2 @modelcontextprotocol/core@2 \
   @modelcontextprotocol/server@2 zod@4 esbuild@0.28.2 \

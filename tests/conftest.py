@@ -30,13 +30,13 @@ LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs"
 # Stems of the files of tests, which are unique, those whose tests take more than 10 s together; `make test` leaves them out.
 SLOW = frozenset(
     """
-    accessibility agents_benchmark bit_rot campaign_faults campaigns cli cli_models clients
+    accessibility agents_benchmark bit_rot campaigns cli cli_models clients
     code_edits code_graph communities conformance connections corpus_life docs doctor
     doctor_with_model drift_arguments drift_export drift_llm dry_run edit_tools edits evaluate
     executors explorer extract generations graphml hostile_files hosts http import import_lightrag
     import_log index index_documents index_with_model install jobs keys_on_disk live_benchmark llama
-    local_vectors losses many_names model_histories moved_folders notes notes_http object_storage
-    ocr page_work patterns remove secrets several_machines statements summaries tables tenants
+    local_vectors losses many_names mcp_app model_histories moved_folders notes notes_http object_storage
+    ocr page_doors page_work patterns remove secrets several_machines statements summaries tables tenants
     terminal token_shares views wheel work work_claims work_http workers
     """.split()
 )

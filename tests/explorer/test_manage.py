@@ -27,8 +27,6 @@ from graphrag_mcp.explorer.search import narrowing
 from graphrag_mcp.http import Door
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text import quote
-from graphrag_mcp.text.terms import query_terms
 from graphrag_mcp.tools import index
 from graphrag_mcp.trust.fencing import SUBJECT, TELL_PATHS
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -79,11 +77,6 @@ def test_a_name_that_could_lead_elsewhere_is_refused(name: str) -> None:
         files.checked(name)
 
 
-def test_a_name_that_is_too_long_is_refused_for_its_length(client: TestClient) -> None:
-    refused = client.post("/explore/upload", params={"name": "x" * 201}, content=b"x", headers=BYTES)
-    assert refused.json() == {"error": "A name of a file or folder is longer than 200 bytes."}
-
-
 def test_an_upload_lies_in_its_folder_and_replaces_nothing_without_a_word(app: App, client: TestClient) -> None:
     folder = app.settings.roots[0] / files.UPLOADS
     done = client.post("/explore/upload", params={"name": "notes/Tagebuch ü.md"}, content=b"one", headers=BYTES)
@@ -97,13 +90,6 @@ def test_an_upload_lies_in_its_folder_and_replaces_nothing_without_a_word(app: A
     large = client.post("/explore/upload", params={"name": "large.bin"}, content=b"x" * 1_000_001, headers=BYTES)
     assert large.status_code == 400 and "over 1 MB" in large.json()["error"]
     assert sorted(path.name for path in folder.rglob("*")) == ["Tagebuch ü.md", "notes"]
-
-
-def test_the_folder_of_uploads_holds_no_other_one(tmp_path: Path) -> None:
-    root = tmp_path / "added to graphrag"
-    root.mkdir()
-    assert files.folder_of_uploads(App(Settings(home=tmp_path / "home", roots=(tmp_path,)))) == root
-    assert files.folder_of_uploads(App(Settings(home=tmp_path / "home", roots=(root,)))) == root
 
 
 def test_the_folder_of_uploads_has_a_quota_and_a_refused_upload_leaves_no_folder(tmp_path: Path) -> None:
@@ -315,17 +301,6 @@ def test_a_request_that_cannot_be_read_ends_no_watch(client: TestClient, body: b
     assert refused.status_code == 400 and "JSON object" in refused.json()["error"]
 
 
-def test_a_file_that_cannot_be_read_is_told(app: App, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    address = client.get("/explore/original", params={"id": f"d{numbers(app)['page.html']}"}).json()["address"]
-
-    def broken(path: Path) -> tuple[str, bool]:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(files, "kind_of", broken)
-    refused = client.get(address)
-    assert refused.status_code == 404 and refused.text == "This file cannot be read."
-
-
 def test_a_folder_is_shown_and_never_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On macOS `open` starts a folder whose name ends in .app."""
     file, ran = tmp_path / "Notes.app" / "a.md", list[list[str]]()
@@ -426,14 +401,6 @@ def test_a_search_is_narrowed_by_kind_folder_and_day(app: App) -> None:
     assert found(folder=letters) == {"2024-05-02 lamp.md"} and found(folder=letters, kind="html") == set()
     assert found(**{"from": "2024-05"}) == {"2024-05-02 lamp.md"} and found(to="2023") == set()
     assert narrowing({"kind": "*", "folder": "[a]"}) == ["uri=?a?/*.?", "uri=?a?/*.?#*"]
-
-
-@pytest.mark.parametrize(("text", "query", "wanted"), [
-    ("The lamps were lit. No lamp burned.", "Which lamp?", ["lamps", "lamp"]), ("潮汐模型很好", "潮汐", ["潮汐"]), ("😀 Ada laughed", "Ada", ["Ada"]), ("nothing here", "lamp", []),
-])  # fmt: skip
-def test_the_words_of_a_question_are_marked(text: str, query: str, wanted: list[str]) -> None:
-    marks = quote.marks(text, set(query_terms(query)))
-    assert [text[start:end] for start, end in marks] == wanted
 
 
 def test_settings_are_told_without_keys(app: App) -> None:

@@ -1,21 +1,16 @@
 """Asking, adding, removing and opening on the page, in a real browser. Skipped without Chromium."""
 
-# ruff: noqa: F811 (fixtures that are imported)
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
 
-from tests.explorer.test_explorer import Tab, browser, browser_only, hostile  # noqa: F401
 from tests.support import hostile_archives
-from tests.support.command import clean_environment, run_cli
+from tests.support.browser import Tab, browser_only, explored, tab_of
+from tests.support.command import run_here
 from tests.support.openai_server import openai_server
 from tests.support.workload import until
 
@@ -24,28 +19,13 @@ QUESTION = "Who lit the lamp?"
 SAID = "Ida Noll lit it [Data: Sources (t1)]. **Tobias Fenn** kept it <img src=x onerror=alert(1)>."
 
 
-@contextmanager
-def working(folder: Path, home: Path, *options: str, **environment: str) -> Iterator[str]:
-    """The address that `graphrag-mcp explore` prints in a folder."""
-    command = [sys.executable, "-m", "graphrag_mcp", "explore", "--no-browser", "--home", str(home), *options]
-    server = subprocess.Popen(command, cwd=folder, env=clean_environment(**environment), stdout=subprocess.PIPE, text=True)
-    try:
-        assert server.stdout is not None
-        yield server.stdout.readline().strip()
-    finally:
-        server.terminate()
-        server.wait(60)
-
-
 @browser_only
 def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, tmp_path: Path) -> None:
     folder, home = tmp_path / "docs", tmp_path / "home"
     folder.mkdir()
     (tmp_path / "letter.md").write_text(LETTER, "utf-8")
     (tmp_path / "odd.bin").write_bytes(b"\x00\x01" * 300)
-    with working(folder, home) as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address)
+    with explored(home, "", folder) as address, tab_of(browser, address, refused="409") as tab:
         tab.is_headed("Start here").shows(str(folder / "added to graphrag"))
         tab.page.locator("input[type=file]").first.set_input_files([tmp_path / "letter.md", tmp_path / "odd.bin"])
         tab.shows("A letter", "Done: 1 added.", "odd.bin").is_headed("Documents")
@@ -72,7 +52,7 @@ def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, t
         expect(tab.page.locator("#side .hits mark", has_text=re.compile("^lamp$"))).not_to_have_count(0)
         tab.page.locator("#side .hits a[href^='#passage/']").first.click()
         tab.page.wait_for_selector("#side .passage mark")
-        with made.expect_page() as opened:
+        with tab.page.context.expect_page() as opened:
             tab.page.get_by_role("button", name="Open the original").click()
         original = opened.value
         expect(original.locator("body")).to_contain_text("1912")
@@ -84,8 +64,6 @@ def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, t
         tab.gives(in_field, True)
         tab.go("library").page.locator("#views a[href='#history']").click()
         tab.shows(QUESTION).gives(in_field, True)
-        made.close()
-        assert [one for one in tab.wrong if "409" not in one] == []  # the browser tells of the refusal
 
 
 @browser_only
@@ -93,10 +71,9 @@ def test_a_text_is_pasted_removed_and_brought_back(browser: Any, tmp_path: Path)
     folder, home = tmp_path / "docs", tmp_path / "home"
     folder.mkdir()
     (folder / "letter.md").write_text(LETTER, "utf-8")
-    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with working(folder, home) as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address).go("library")
+    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with explored(home, "", folder) as address, tab_of(browser, address) as tab:
+        tab.go("library")
         tab.page.get_by_text("Paste a text").click()
         tab.page.get_by_label("Title").fill("<b>Note</b>")
         tab.page.get_by_role("textbox", name="Text").fill("Olga Tamm painted the lighthouse of Ostra Point white.")
@@ -123,8 +100,6 @@ def test_a_text_is_pasted_removed_and_brought_back(browser: Any, tmp_path: Path)
         tab.shows("Folders are watched")
         (folder / "second.md").write_text("# Second\n\nMarta Quill sailed to Ostra Point.\n", "utf-8")
         until(lambda: "Second" in tab.go("history").go("library").text, every=1)
-        assert tab.wrong == []
-        made.close()
 
 
 @browser_only
@@ -132,15 +107,14 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
     folder, home = tmp_path / "docs", tmp_path / "home"
     folder.mkdir()
     (folder / "letter.md").write_text(LETTER, "utf-8")
-    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
 
     def said(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
         return SAID
 
     with openai_server(said) as model:
-        with working(folder, home, GRAPHRAG_MCP_CHAT_MODEL="small", OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k") as address:
-            made = browser.new_context()
-            tab = Tab(made).open(address).go(f"search/{QUESTION}")
+        with explored(home, "", folder, GRAPHRAG_MCP_CHAT_MODEL="small", OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k") as address, tab_of(browser, address) as tab:
+            tab.go(f"search/{QUESTION}")
             tab.shows("Answer by small.")
             answer = tab.page.locator("#side .answer")
             expect(answer.locator("a[href^='#passage/t']")).to_have_text("[1]")
@@ -153,7 +127,7 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
             tab.shows("Answer by small.")
             assert len(model.requests) == calls
             # an address that another page may have made asks no model by itself
-            other = Tab(made).open(tab.page.url.partition("#")[0] + "#search/Who kept the lamp?").page
+            other = Tab(tab.page.context).open(tab.page.url.partition("#")[0] + "#search/Who kept the lamp?").page
             other.locator("#side .answer button").wait_for()
             assert len(model.requests) == calls
             other.locator("#side .answer button").click()
@@ -167,15 +141,12 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
             expect(tab.page.locator("#side .hits")).to_have_count(0)
             tab.go("library").page.get_by_role("button", name="What will it cost?").click()
             tab.shows("tokens in")
-            assert tab.wrong == []
-            made.close()
 
 
 @browser_only
 def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_model(browser: Any, sample_home: Path) -> None:
-    with working(sample_home, sample_home, "--corpus", "sample") as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address).go("search/What is this collection about?")
+    with explored(sample_home) as address, tab_of(browser, address) as tab:
+        tab.go("search/What is this collection about?")
         assert "Nothing in this corpus" not in tab.text
         tab.go("search/What is this about?")
         chosen = tab.page.locator(".choice a[aria-current]")
@@ -191,8 +162,6 @@ def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_mode
         expect(chosen).to_have_text("Best passages")
         tab.page.get_by_role("link", name="Whole collection").click()
         tab.page.locator("#side .answer a[href^='#passage/t']").first.wait_for()
-        assert tab.wrong == []
-        made.close()
 
 
 @browser_only
@@ -200,10 +169,9 @@ def test_stars_of_a_text_stay_and_the_whole_collection_is_read_again_after_a_cha
     folder, home = tmp_path / "docs", tmp_path / "home"
     folder.mkdir()
     (folder / "cache.md").write_text("# Cache\n\nThe **lamp cache** of Ostra Point holds 2**10 entries of docs/**/*.md and *never* more.\n\n1. **Light.** Island homes receive it for twenty years.\n", "utf-8")
-    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with working(folder, home) as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address).go("search/How many entries does the lamp cache hold?")
+    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with explored(home, "", folder) as address, tab_of(browser, address) as tab:
+        tab.go("search/How many entries does the lamp cache hold?")
         expect(tab.page.locator("#side .hits")).to_contain_text("The lamp cache of Ostra Point holds 2**10 entries of docs/**/*.md and never more.")
         tab.go("changes").shows("first generation")
         expect(tab.page.locator("#picture")).to_be_hidden()
@@ -213,25 +181,19 @@ def test_stars_of_a_text_stay_and_the_whole_collection_is_read_again_after_a_cha
         tab.go(whole)
         tab.shows("2**10")
         (folder / "cache.md").write_text("# Cache\n\nThe lamp cache of Ostra Point holds seventy entries.\n", "utf-8")
-        assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+        assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
         tab.go("timeline").go(whole)  # a view that was not asked for yet
         tab.shows("seventy entries")
-        assert tab.wrong == []
-        made.close()
 
 
 @browser_only
 def test_hostile_names_are_text_in_the_views_that_work(browser: Any, hostile: Path) -> None:
-    with working(hostile, hostile, "--corpus", "sample") as address:
-        made = browser.new_context(viewport={"width": 390, "height": 800})
-        tab = Tab(made).open(address)
+    with explored(hostile) as address, tab_of(browser, address, viewport={"width": 390, "height": 800}) as tab:
         for view in ("library", "search/Ada Lovelace/kind=md/folder=<img src=x onerror=alert(5)>", "search/Ada Lovelace", "history"):
             tab.go(view)
             assert tab.page.locator("#side img, #side script").count() == 0
             tab.gives("document.documentElement.scrollWidth - innerWidth", 0)
         assert re.search(r"\\u202e", tab.go("library").text) and tab.page.title() != "owned"
-        assert tab.wrong == []
-        made.close()
 
 
 @browser_only
@@ -240,10 +202,8 @@ def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) ->
     folder.mkdir()
     filler = "\n".join(f"Line {number} says that the lighthouse of Ostra Point is white and tall." for number in range(40))
     (folder / "audit.pdf").write_bytes(hostile_archives.pages(filler, filler, "Tom Reed waited at the sluice.\n" + filler, filler))
-    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with working(folder, home) as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address)
+    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with explored(home, "", folder) as address, tab_of(browser, address) as tab:
         # the viewer of PDFs is no part of a browser without a window: the link is looked at, not the viewer
         tab.page.evaluate("HTMLAnchorElement.prototype.click = function () { window.opened = this.href }")
         tab.page.locator("#query").fill("Where did Tom Reed wait?")
@@ -255,40 +215,6 @@ def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) ->
         given = tab.page.request.get(opened)
         assert given.headers["content-type"] == "application/pdf" and given.body().startswith(b"%PDF-")
         assert given.headers["content-disposition"].startswith("inline") and "sandbox" not in given.headers["content-security-policy"]
-        made.close()
-        assert tab.wrong == []
-
-
-@browser_only
-def test_what_tells_documents_of_one_form_apart_is_seen_in_every_view(browser: Any, tmp_path: Path) -> None:
-    folder, home = tmp_path / "docs", tmp_path / "home"
-    folder.mkdir()
-    (folder / "Lamp calendar.md").write_text("# Lamp calendar\n\nIda Noll keeps this calendar of the lamp.\n", "utf-8")
-    for day in ("2024-01-16", "2024-02-20", "2024-03-12"):
-        title = f"Committee of the Ostra Point Lighthouse Society, {day}"
-        (folder / f"minutes {day}.md").write_text(f"# {title}\n\nIda Noll asked for oil of the [[Lamp calendar]]. Tobias Fenn refused on {day}.\n", "utf-8")
-    (folder / "lamp.eml").write_text("From: Ida Noll <ida@ostra.example>\nTo: Tobias Fenn <fenn@ostra.example>\nDate: Tue, 5 Mar 2024 09:12:00 +0100\nSubject: The broken lantern\nContent-Type: text/plain\n\nThe glass came with the ferry in two pieces.\n", "utf-8")
-    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with working(folder, home) as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address).go("links")
-        tab.gives("[...graphragExplorer.graph.nodes.values()].map((one) => one.label)", lambda labels: len(set(labels)) == len(labels) == 4 and sum("2024-0" in str(one) for one in labels) == 3)
-        assert "0 documents link" not in tab.text
-        flags = tab.go("timeline").gives("[...document.querySelectorAll('svg .flag')].map((one) => one.textContent)", lambda flags: len(flags) > 3)
-        assert len(set(flags)) == len(flags)
-        # the citation below it names the title; links between notes are words
-        hits = tab.go("search/Who broke the lantern?").page.locator("#side .hits").inner_text()
-        assert "The glass came with the ferry" in hits and "# The" not in hits
-        assert "oil of the Lamp calendar" in tab.go("search/Who asked for oil?").page.locator("#side .hits").inner_text()
-        # columns that tell no two documents apart are left out
-        assert tab.go("library").page.locator("thead th").all_inner_texts()[:-1] == ["Document", "Date"]
-        for view in ("document/1", "library"):
-            expect(tab.go(view).page.locator("#within [aria-current]")).to_have_text("Documents")
-        # no entity stands out where all documents are asked about
-        tab.go("search/What are these documents about?")
-        assert "ENTITIES" not in tab.text and "ASK NEXT" not in tab.text
-        made.close()
-        assert tab.wrong == []
 
 
 @browser_only
@@ -297,7 +223,7 @@ def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(brows
     folder.mkdir()
     (folder / "letter.md").write_text(LETTER, "utf-8")
     (folder / "boat.md").write_text("# The boat\n\nOlga Tamm sailed with Tobias Fenn to Ostra Point.\n", "utf-8")
-    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
 
     focused = "() => { const one = document.activeElement; return `${one.tagName} ${one.getAttribute('aria-label') || one.textContent}`; }"
 
@@ -311,9 +237,7 @@ def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(brows
             tab.page.keyboard.press("Tab")
         raise AssertionError(name)
 
-    with working(folder, home) as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address)
+    with explored(home, "", folder) as address, tab_of(browser, address) as tab:
         tab.page.keyboard.press("Tab")  # the first is the field
         tab.page.keyboard.type(QUESTION)
         tab.page.keyboard.press("Enter")
@@ -345,32 +269,3 @@ def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(brows
         tabbed("BUTTON Undo")
         tab.page.keyboard.press("Enter")
         tab.page.locator("tbody a", has_text="A letter").wait_for()
-        made.close()
-        assert tab.wrong == []
-
-
-@browser_only
-def test_signs_of_markdown_in_code_are_shown(browser: Any, tmp_path: Path) -> None:
-    folder, home = tmp_path / "docs", tmp_path / "home"
-    folder.mkdir()
-    (folder / "Lamp calendar.md").write_text("# Lamp calendar\n\nIda Noll keeps this calendar of the lamp.\n", "utf-8")
-    fenced = "```sh\n# brine goes first\nif [[ -f cistern ]]; then refill; fi\n```\n"
-    said = "The gauge reads `[[1, 2]]` on the matrix; see the [[Lamp calendar]].\n\n## Brass polish of the lantern room\n\nThe lantern room ![[lantern.png]] is painted."
-    (folder / "Keeping.md").write_text(f"# Keeping\n\nThe keeper runs this each day.\n\n{fenced}\n{said}\n\n    # drain the boiler\n", "utf-8")
-    assert run_cli("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with working(folder, home) as address:
-        made = browser.new_context()
-        tab = Tab(made).open(address)
-
-        def hits(words: str) -> str:
-            return tab.go(f"search/{words}").page.locator("#side .hits").inner_text()
-
-        assert "# brine goes first" in hits("brine")
-        assert "[[ -f cistern ]]" in hits("cistern")
-        assert "`[[1, 2]]` on the matrix; see the Lamp calendar." in hits("gauge matrix")
-        assert "# drain the boiler" in hits("drain boiler")
-        polish = hits("Brass polish")
-        assert "Brass polish" in polish and "# Brass" not in polish
-        assert "The lantern room lantern.png is painted" in hits("lantern room painted")
-        made.close()
-        assert tab.wrong == []
