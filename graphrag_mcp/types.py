@@ -62,7 +62,6 @@ class Citation(Model):
     place: str = Field(default="", description="page, slide, cells or time: p. 3, Costs!B7")
     text: str = Field(default="", description="what is shown of it")
     score: float = 0.0
-    why: str = Field(default="", description="what brought it in, when explain was asked for")
     said: str = Field(default="", description="the day on which it was said (ISO 8601)")
     when: list[dict[str, Any]] = Field(
         default=[],

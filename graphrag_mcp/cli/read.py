@@ -147,8 +147,7 @@ def search(options: argparse.Namespace) -> int:
     snapshot = None if several else parts[0][1]
     if mode == "auto":
         mode, reason = choose(options.query, snapshot) if snapshot else ("local", "")
-    # of the usual mode only on request
-    with_reason = reason and (options.json or options.explain or mode != "fused")
+    with_reason = reason and (options.json or mode != "fused")
     reason = f"Mode {mode}: {reason}" if with_reason else ""
     if mode == "drift" and snapshot:
         return show(options, _drift(app, corpora[0], options.query, budget))
@@ -161,9 +160,8 @@ def search(options: argparse.Namespace) -> int:
         mode=mode,
         level=options.level,
         form=Form(options.breadth, options.sort),
-        explain=options.explain,
         answer=options.answer,
-        options=AnswerOptions(options.response_type),
+        options=AnswerOptions(options.instructions),
         filters=options.filter,
         cursor=options.cursor,
         **budget,

@@ -78,9 +78,9 @@ def crowded_file(question: Question, first: FirstRound) -> Value | None:
 
 
 FEATURES = (
-    PluggedFeature(defines, 0.7, "defines a word of the question", graph=True),
-    PluggedFeature(same_file, 1.0, "other passages of its file"),
-    PluggedFeature(crowded_file, 0.3, "behind other passages of its file"),
+    PluggedFeature(defines, 0.7, graph=True),
+    PluggedFeature(same_file, 1.0),
+    PluggedFeature(crowded_file, 0.3),
 )
 
 

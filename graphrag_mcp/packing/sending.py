@@ -20,15 +20,7 @@ from graphrag_mcp.types import ListResult, Result
 # Fields of a search that are left out while they are empty: half of what an empty result would
 # cost.
 QUIET = {"answer", "method", "usage", "communities", "coverage", "next_call", "more"}
-QUIET_PLACE = (
-    "line_start",
-    "line_end",
-    "place",
-    "text",
-    "why",
-    "said",
-    "when",
-)  # the same of a citation
+QUIET_PLACE = ("line_start", "line_end", "place", "text", "said", "when")  # the same of a citation
 # Values that are handed back or looked up as they are; all others are shown as text is, without
 # what cannot be seen.
 EXACT = {*"text id uri url document_id entity_id parent source target corpus corpora".split()}

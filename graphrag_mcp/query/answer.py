@@ -42,17 +42,11 @@ MOST_WORDS, LEAST_WORDS = 2_000, 60
 PLACES = 2  # of a cited entity, relationship or report: where its first statements stand
 ENDS = ("source_id", "target_id")
 SPARE = 150  # tokens beside an answer from which on the passages that it cites are shown
-VERIFY = "[LLM: verify]"
 NO_MODEL = (
     "No model is configured, so this is context without an answer: answer from it yourself, or set "
     "GRAPHRAG_MCP_CHAT_MODEL and ask again."
 )
 CUT = "The model's answer was cut off where its length limit is; the same call again asks again."
-ONLY_CONTEXT = "Add nothing from general knowledge, even where you are sure of it."
-MAY_ADD = (
-    "Where the context does not reach, you may add general knowledge: end each such sentence with "
-    f"{VERIFY} and give it no reference."
-)
 _DATA = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
 
 
@@ -102,10 +96,9 @@ async def answer(
 ) -> Answered:
     """Ask for free text over numbered rows. `names`: the rows' local ids -> the ids to show."""
     text = prompts.load("answer", folder).substitute(
-        context=data("\n\n".join(filter(None, [options.history, rows]))),
+        context=data(rows),
         question=data(query),
         form=options.form(),
-        knowledge=MAY_ADD if options.general_knowledge else ONLY_CONTEXT,
         example=citations.example(names),
         words=words,
     )
@@ -252,8 +245,6 @@ def answered(
         note(result, f"References of the model to what it was not given were removed: {unknown}.")
     elif not cited:
         note(result, "The answer cites nothing; check it against the context.")
-    if VERIFY in reply.checked.text:
-        note(result, f"Sentences marked {VERIFY} are general knowledge, not from this corpus.")
     result.citations = places
     passages = [item for item in shown if item.id in {place.id for place in places}]
     result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)

@@ -48,7 +48,7 @@ def several(
     asked = []
     for query in distinct[:MOST_QUERIES]:
         question = replace(request, query=query)
-        asked.append((query, local.found_in(parts, question, request.keywords, askers or {})[0]))
+        asked.append((query, local.found_in(parts, question, askers or {})[0]))
     return _show(result, asked, budget, request)
 
 

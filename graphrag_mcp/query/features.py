@@ -185,13 +185,3 @@ def focused(question: Question, first: FirstRound) -> Value:
 
 FIRST: tuple[Feature, ...] = (words, rare_name, named_title)  # look at a passage by itself
 SECOND: tuple[Feature, ...] = (title_link, shared_name, adjacency)  # and those of plug-ins
-# As `explain` says them, where the name of the function does not.
-PARTS = {
-    "rare_name": "lacks a rare name of the question",
-    "named_title": "its title is named in the question",
-    "title_link": "its title is named in a high passage",
-    "shared_name": "shares a rare name with a high passage",
-    "adjacency": "next to a high passage",
-    "included": "holds an included entity",
-    "copy": "its text stands in a passage before",
-}

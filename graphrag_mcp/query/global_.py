@@ -7,14 +7,12 @@ the reports nearest to the question."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Unpack
 
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.packing.page import Page, finish, finished, page_of
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import (
-    history,
     local,
     note_hits,
     note_sources,
@@ -57,10 +55,7 @@ def search(
     if not corpora:
         return finish(local.without_text(result), budget)
     query = request.query.strip()
-    block, names = history.read(request.history, query, budget)
-    looked_for = " ".join([query, *names])
-    form = request.level, request.explain
-    asked = f"global|{looked_for}|{form}|{[*request.filters, request.min_rating]}"
+    asked = f"global|{query}|{request.level}|{[*request.filters, request.min_rating]}"
     parts = local.narrowed(corpora, request.filters, request.min_rating)
     offsets, page = local.paging(corpora, asked, request.cursor, 1)
     if offsets is None:
@@ -69,15 +64,15 @@ def search(
     first = not request.cursor.strip()
 
     def plain(result: SearchResult) -> SearchResult:
-        result.text, result.communities = block if first else "", []
-        return show(result, parts, looked_for, budget, request, offsets[0], page)
+        result.text, result.communities = "", []
+        return show(result, parts, query, budget, request, offsets[0], page)
 
     if request.answer and len(corpora) > 1:
         result.hint = joined(result.hint, local.ONE_ANSWER)
     elif request.answer and query and first and parts[0][1].count("reports"):
         name, snapshot, _ = parts[0]
-        options, asker = replace(request.options, history=block), (askers or {}).get(name)
-        asking = snapshot, query, asker, options, budget, page((0,)), answers.REPORTS_TOKENS
+        asker = (askers or {}).get(name)
+        asking = snapshot, query, asker, request.options, budget, page((0,)), answers.REPORTS_TOKENS
         section = answers.reports_section(snapshot, query, request.level)
         result.communities = [item.id for item in section.items]
         return answers.with_answer(result, [section], answers.Question(*asking), plain)
@@ -110,10 +105,10 @@ def show(
     cursor: Callable[[Sequence[int]], str],
 ) -> SearchResult:
     """The result without a model: a map of the topics, or the sentences of the documents on the
-    question. The text that the result has already stands first."""
+    question."""
     found: list[Source | None] | None = None
     if query and not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts):
-        found = [local.asked(part, query, request.explain) for part in parts]
+        found = [local.asked(part, query) for part in parts]
         asked = [source for source in found if source is not None]
         budget = note_hits.put(result, asked, budget, request.for_notes())
     if _of_all(parts, query):
@@ -130,7 +125,7 @@ def show(
         result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
         return result if result.communities or offset else _nothing(result, parts, budget)
     if found is None:
-        found = [local.asked(part, query, request.explain) for part in parts]
+        found = [local.asked(part, query) for part in parts]
     sources = [source for source in found if source is not None]
     page = page_of(result, budget)
     if not offset:

@@ -36,14 +36,13 @@ OPENING = 2_000  # characters of a text among which its opening is looked for
 @dataclass(slots=True)
 class Source:
     """The findings of a search in one corpus. `corpus` is put before ids, and `factor` weighs the
-    scores among several corpora. If `explained`, results say why each passage was found."""
+    scores among several corpora."""
 
     snapshot: Snapshot
     found: Ranking
     corpus: str = ""
     filters: Filters | None = None
     factor: float = 1.0
-    explained: bool = False
 
     @property
     def useful(self) -> bool:
@@ -110,9 +109,6 @@ class Hit:
         """`(Chelsea ridiculed over …)`: how the document begins, unless `text` contains it."""
         return "" if self.begins.rstrip("…") in text else f"({self.begins})"
 
-    def why(self) -> str:
-        return f"(why: {self.citation.why})" if self.citation.why else ""
-
     def cited(self, text: str = "") -> list[Citation]:
         """The citation with the days that the passage speaks of, and the text that is shown of it."""
         return [self.citation.model_copy(update={"when": self.times.cited(), "text": text})]
@@ -122,7 +118,6 @@ def read(
     snapshot: Snapshot,
     scored: Iterable[tuple[str, float]],
     corpus: str = "",
-    why: Mapping[str, str] = {},
     openings: bool = False,
 ) -> list[Hit]:
     """Passages (content id, score) as hits, in this order; damaged rows are left out. `corpus` is
@@ -150,7 +145,7 @@ def read(
                 score[row["id"]],
                 raw,
                 _body(raw, row["title"], row["uri"]),
-                cited.model_copy(update={"why": why.get(row["id"], ""), "said": day}),
+                cited.model_copy(update={"said": day}),
                 time,
                 f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
                 begins.get(id, ""),
@@ -278,9 +273,8 @@ def of_ranked(
     found: dict[tuple[int, str], Hit] = {}
     for number, source in enumerate(sources):
         scored = [(passage.id, score) for score, other, passage in ranked if other == number]
-        why = source.found.why([id for id, _ in scored]) if source.explained else {}
         about = {passage.id for _, _, passage in ranked if passage.summary}
-        hits = read(source.snapshot, scored, source.corpus, why, openings)
+        hits = read(source.snapshot, scored, source.corpus, openings)
         documents = sorted({hit.document for hit in hits if hit.passage in about})
         written = summaries.read(source.snapshot, documents)
         for hit in hits:

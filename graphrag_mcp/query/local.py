@@ -17,7 +17,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.page import finish, finished, page_of
-from graphrag_mcp.query import history, hits, note_hits, rank, render
+from graphrag_mcp.query import hits, note_hits, rank, render
 from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import absences, connected, joined, length_note
@@ -77,15 +77,12 @@ class _Search:
         self.parts: list[Part] = []
         self.found = begun(corpora, request.mode)
         self.found.hint = note
-        block, self.keywords = history.read(request.history, request.query, self.budget)
-        self.keywords = [*request.keywords, *self.keywords]
         self.answers = request.answer and bool(request.query) and len(corpora) == 1
-        form = request.form.breadth, request.form.sort, request.explain
-        asked = f"{request.mode}|{request.query}|{form}|{self.keywords}"
+        form = request.form.breadth, request.form.sort
+        asked = f"{request.mode}|{request.query}|{form}"
         asked += f"|{[*request.filters, request.min_rating]}"
         self.offsets, self.page = paging(self.corpora, asked, request.cursor, 1)
         self.first = not request.cursor.strip()
-        self.block = block if self.first else ""
 
     def result(self) -> SearchResult:
         if not self.corpora:
@@ -100,7 +97,7 @@ class _Search:
             self.found.mode = "overview"
             self.found.hint = joined(self.found.hint, topics.UNASKED)
             return topics.overview(self.found, self.parts, self.budget)
-        sources, notes = found_in(self.parts, request, self.keywords, self.askers)
+        sources, notes = found_in(self.parts, request, self.askers)
         useful = [source for source in sources if source.useful]
         self.found.hint = joined(self.found.hint, *notes)
         if request.answer and len(self.corpora) > 1:
@@ -119,7 +116,6 @@ class _Search:
         return self._shown(self.found, useful)
 
     def _shown(self, result: SearchResult, sources: Sequence[Source]) -> SearchResult:
-        result.text = self.block
         offset = (self.offsets or (0,))[0]
         return show(result, sources, self.budget, offset, self.page, self.request)
 
@@ -130,14 +126,14 @@ class _Search:
 
         request = self.request
         near = replace(source.found, passages=near_the_best(source.found.passages))
-        on_topic = replace(source, found=near, explained=False)
+        on_topic = replace(source, found=near)
         budget = max(self.budget, READ_TOKENS)
         read = sections.sections_of(on_topic, budget, mode=request.mode)
         left = request.options.seconds
         if left:
             left = max(left - (time.monotonic() - self.began), 0.05)
         asker = self.askers.get(source.corpus)
-        options = replace(request.options, seconds=left, history=self.block)
+        options = replace(request.options, seconds=left)
         asked = source.snapshot, request.query, asker, options
         question = Question(*asked, self.budget, self.page((0,)))
         plain = partial(self._shown, sources=[source])
@@ -199,8 +195,8 @@ def show(
     cursor: Callable[[tuple[int]], str],
     request: Request,
 ) -> SearchResult:
-    """The result for one question, from the hit or line `offset` on, in the form that is asked for. The
-    text that the result has already stands first, then notes on the question."""
+    """The result for one question, from the hit or line `offset` on, in the form that is asked for,
+    after notes on the question."""
     form = request.form
     in_time = form.sort == "time"
     generous = not form.every and (budget > DEFAULT_TOKENS or in_time)  # not by the room of a note
@@ -317,16 +313,15 @@ def narrowed(
 
 
 def found_in(
-    parts: Sequence[Part], request: Request, keywords: Sequence[str], askers: Mapping[str, Asker]
+    parts: Sequence[Part], request: Request, askers: Mapping[str, Asker]
 ) -> tuple[list[Source], list[str]]:
     """The findings of the question in each corpus, and sentences on how it was searched."""
     sources, notes = [], []
     for name, snapshot, kept in parts:
         asker = askers.get(name)
         vector, late = vector_of(asker, snapshot, request.query)
-        found = find(snapshot, request.query, request.mode, keywords, kept, vector, asker)
-        source = source_of(snapshot, found, name, kept, request.explain)
-        sources.append(source)
+        found = find(snapshot, request.query, request.mode, kept, vector, asker)
+        sources.append(source_of(snapshot, found, name, kept))
         sentences = [kept.note if kept else "", length_note(request.query), late]
         notes += [
             f"In {name}: {sentence[0].lower()}{sentence[1:]}" if name else sentence
@@ -340,7 +335,6 @@ def find(
     snapshot: Snapshot,
     query: str,
     mode: str = "local",
-    keywords: Sequence[str] = (),
     filters: Filters | None = None,
     vector: bytes | None = None,
     asker: Asker | None = None,
@@ -352,7 +346,6 @@ def find(
             snapshot,
             query,
             WORDS_ALONE if mode == "basic" else WITH_GRAPH,
-            keywords,
             vector=vector,
             rerank=asker.rerank if asker is not None and asker.reranks else None,
             keep=partial(filters.rows, snapshot) if filters is not None else None,
@@ -367,13 +360,13 @@ def find(
     return found
 
 
-def asked(part: Part, query: str, explain: bool = False) -> Source | None:
+def asked(part: Part, query: str) -> Source | None:
     """The findings of a search in one corpus; None if the corpus says nothing on the question."""
     corpus, snapshot, kept = part
     found = find(snapshot, query, filters=kept)
     if not found.passages:
         return None
-    return source_of(snapshot, found, corpus, kept, explain)
+    return source_of(snapshot, found, corpus, kept)
 
 
 def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
@@ -385,15 +378,11 @@ def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 
 def source_of(
-    snapshot: Snapshot,
-    found: Ranking,
-    corpus: str = "",
-    filters: Filters | None = None,
-    explain: bool = False,
+    snapshot: Snapshot, found: Ranking, corpus: str = "", filters: Filters | None = None
 ) -> Source:
     """The findings of a corpus, ready to be shown. Among several corpora the score of its best
     passage is 0.5, plus up to 0.5 by the share of the question that this passage contains."""
-    source = Source(snapshot, found, corpus, filters, explained=explain)
+    source = Source(snapshot, found, corpus, filters)
     if corpus and found.passages and (terms := set(query_terms(found.query))):
         matched = terms.intersection(found.passages[0].terms.split())
         source.factor = 0.5 + 0.5 * len(matched) / len(terms)

@@ -18,12 +18,11 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PluggedFeature:
-    """A feature of the second round with its weight. `told`: as `explain` says it; `graph`: it does not
-    count where the ranking uses words alone."""
+    """A feature of the second round with its weight. `graph`: it does not count
+    where the ranking uses words alone."""
 
     feature: Feature
     weight: float
-    told: str
     graph: bool = False
 
 

@@ -28,8 +28,6 @@ from graphrag_mcp.text.terms import (
 )
 
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # that are read of a question
-KEYWORDS = 20  # that are read of a call
-KEYWORD = 0.5  # worth of a word of a keyword, beside a question that names something
 RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
 QUESTION_WORDS, NAME_WORDS = 40, 6  # of a question that are tried as names; most in one name
 SLIP_WORDS = 3  # most in a name that is read with slips: a look costs 20 ms among 100,000 names
@@ -62,26 +60,14 @@ class Question:
     summary_terms: Mapping[str, float] = field(default_factory=dict)
 
 
-def read(
-    snapshot: Snapshot, text: str, keywords: Sequence[str] = (), vector: bytes | None = None
-) -> Question:
-    """The question as this corpus understands it; of a text over QUERY_CHARACTERS, its beginning.
-
-    `keywords` are searched for as well: each counts as a name, its words half, or whole where the
-    question names nothing."""
+def read(snapshot: Snapshot, text: str, vector: bytes | None = None) -> Question:
+    """The question as this corpus understands it; of a text over QUERY_CHARACTERS, its beginning."""
     text = composed(text[:QUERY_CHARACTERS])
     start = text[:NAME_CHARACTERS]
     names, words = extract(start), terms_of(text)
     worth, unknown = term_worth(snapshot, words)
     repeated = Counter(terms(text))  # a long text, such as an issue, repeats what it is about
     worth = {term: idf * (1 + math.log(max(repeated[term], 1))) for term, idf in worth.items()}
-    share = KEYWORD if any(name.strong for name in names) else 1.0
-    for form in dict.fromkeys(keyword.strip()[:200] for keyword in keywords[:KEYWORDS]):
-        key = normalise_name(form)
-        if key and all(key != name.key for name in names):
-            names.append(Mention(key, form, "other", False, 0, 0))
-        for term, idf in term_worth(snapshot, query_terms(form))[0].items():
-            worth.setdefault(term, share * idf)
     keys = name_keys(start, names)
     named = names_read(snapshot, keys, worth, unknown)
     near, added = in_place_of(snapshot, worth, words, named)

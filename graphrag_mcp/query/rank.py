@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-from graphrag_mcp.query import candidates, features, plugin
+from graphrag_mcp.query import candidates, plugin
 from graphrag_mcp.query import question as questions
 from graphrag_mcp.query.candidates import Candidate, Keep
 from graphrag_mcp.query.features import FIRST, SECOND, WITH_GRAPH, Feature, FirstRound, Weights
@@ -85,27 +85,11 @@ class Ranking:
     def vector(self) -> bytes:
         return self.question.vector
 
-    def why(self, ids: Sequence[str]) -> dict[str, str]:
-        """Of these passages the rank and the parts of the score."""
-        ranks = {passage.id: rank for rank, passage in enumerate(self.passages, 1)}
-        names = {
-            plugged.feature.__name__: plugged.told for plugged in plugged_features()
-        } | features.PARTS
-        return {id: why(ranks[id], self.passages[ranks[id] - 1].parts, names) for id in ids}
-
-
-def why(rank: int, parts: Mapping[str, float], names: Mapping[str, str]) -> str:
-    """`rank 2: words 0.81, next to a high passage 0.10`"""
-    order = sorted(parts.items(), key=lambda part: (-part[1], part[0]))
-    shown = [f"{names.get(name, name)} {value:.2f}" for name, value in order if round(value, 2)]
-    return f"rank {rank}: {', '.join(shown) or 'nothing of its own'}"
-
 
 def retrieve(
     snapshot: Snapshot,
     text: str,
     weights: Weights = WITH_GRAPH,
-    keywords: Sequence[str] = (),
     *,
     vector: bytes | None = None,
     rerank: Rerank | None = None,
@@ -116,7 +100,7 @@ def retrieve(
 
     `vector` is the question's (float32 bytes). `rerank` scores texts for a question, or gives None
     when it cannot. `keep` gives of rows of passages those that pass the filters."""
-    asked = questions.read(snapshot, text, keywords, vector)
+    asked = questions.read(snapshot, text, vector)
     found = candidates.find(snapshot, asked, keep)
     if not found.passages:
         return Ranking(asked)

@@ -128,8 +128,8 @@ def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserv
             break
         size = min(room - HEAD, form.window or room)
         body = quote.excerpt(hit.body, worth, size, form.literals)
-        beside = filter(None, (hit.times.note(body, date=hit.date), hit.why()))
-        block = "\n".join([head_of(hit, body), quoted(body), *beside]) + "\n"
+        beside = hit.times.note(body, date=hit.date)
+        block = "\n".join(filter(None, [head_of(hit, body), quoted(body), beside])) + "\n"
         if count_tokens(block) + 2 > room or not page.add(block, hit.cited(body)):
             break
         shown.append(words)
@@ -185,7 +185,7 @@ def line(hit: Hit, text: str) -> str:
     name = f"{known}:".removeprefix(":")
     more = f" and {len(hit.also) - ALSO} more" if len(hit.also) > ALSO else ""
     also = f"(also {', '.join(hit.also[:ALSO])}{more})" if hit.also else ""
-    return _joined(f"- [{hit.id}]", hit.day, name, text, note, hit.validity, also, hit.why())
+    return _joined(f"- [{hit.id}]", hit.day, name, text, note, hit.validity, also)
 
 
 def _unit(id: str) -> str:

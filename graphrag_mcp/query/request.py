@@ -13,25 +13,17 @@ from graphrag_mcp.query.render import Form
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """How a model's answer is to be. `on_text` is given its text while it is written. `seconds`: how
-    long to wait for it, 0 for as long as it takes. `history`: the block of earlier turns, first in the
-    context."""
+    """How a model's answer is to be. `instructions`: its form and what else it should keep to.
+    `on_text` is given its text while it is written. `seconds`: how long to wait for it, 0 for as
+    long as it takes."""
 
-    response_type: str = ""
     instructions: str = ""
-    general_knowledge: bool = False
     on_text: Callable[[str], None] | None = None
     seconds: float = 0.0
-    history: str = ""
 
     def form(self) -> str:
-        """The form of the answer as lines of the prompt."""
-        lines = []
-        if self.response_type.strip():
-            lines.append(f"- Form of the answer: {one_line(self.response_type, 500)}\n")
-        if self.instructions.strip():
-            lines.append(f"- {one_line(self.instructions, 2_000)}\n")
-        return "".join(lines)
+        """The instructions as a line of the prompt."""
+        return f"- {one_line(self.instructions, 2_000)}\n" if self.instructions.strip() else ""
 
 
 ANY_FORM = AnswerOptions()
@@ -41,19 +33,14 @@ ANY_FORM = AnswerOptions()
 class Request:
     """What is asked of a local or a global search.
 
-    `keywords` are looked for beside the question, `history` adds names of earlier turns. Modes:
-    local and fused are the whole ranking; basic leaves out the graph and ends after ten passages. `explain`
-    says of each item why it is there. With `answer` a model answers, as `options` say; a later page
-    has no answer."""
+    Modes: local and fused are the whole ranking; basic leaves out the graph and ends after ten passages.
+    With `answer` a model answers, as `options` say; a later page has no answer."""
 
     query: str
     max_tokens: int | None = None
     cursor: str = ""
-    keywords: Sequence[str] = ()
     filters: Sequence[str] = ()
     min_rating: float = 0.0
-    history: Sequence[str] = ()
-    explain: bool = False
     mode: str = "local"
     level: int = -1  # of a global search: -1 goes down where it is relevant
     form: Form = Form()
@@ -78,11 +65,8 @@ class Fields(TypedDict, total=False):
 
     max_tokens: int | None
     cursor: str
-    keywords: Sequence[str]
     filters: Sequence[str]
     min_rating: float
-    history: Sequence[str]
-    explain: bool
     mode: str
     level: int
     form: Form

@@ -58,7 +58,7 @@ SETS = {name: frozenset(tools.split()) for name, tools in TABLES["sets"].items()
 WRITERS = {name: frozenset(tools.split()) for name, tools in TABLES["writers"].items()}
 # Arguments that only a model of the server uses, and others that are taken but not listed: every
 # character of the list is read by every agent. docs/tools.md has them all.
-MODEL_ONLY = set("answer response_type instructions general_knowledge auto reduce mode".split())
+MODEL_ONLY = set("answer instructions auto reduce mode".split())
 SELDOM = {tool: frozenset(names.split()) for tool, names in TABLES["seldom"].items()}
 
 

@@ -441,20 +441,6 @@ def as_strings(value: Any) -> Any:
     return [as_text(item) for item in as_list(value) if item is not None]
 
 
-def as_turns(value: Any) -> Any:
-    """Turns as `role: content`, whether they come as strings or as messages."""
-    return [_turn(item) for item in as_list(value) if item is not None]
-
-
-def _turn(item: Any) -> Any:
-    if not is_object(item):
-        return as_text(item)
-    content = item.get("content", item.get("text", item.get("query", "")))
-    if is_list(content):  # parts of a message
-        content = " ".join(str(part.get("text", "")) for part in content if is_object(part))
-    return f"{item.get('role', 'user')}: {content}"
-
-
 def as_word(value: Any) -> Any:
     """Text without blanks around it, in lower case; other values as they are."""
     return value.strip().lower() if isinstance(value, str) else value
@@ -501,13 +487,8 @@ Budget4000 = Annotated[int, whole_number(4000), called("budget")]
 Budget6000 = Annotated[int, whole_number(6000), called("budget")]
 Cursor = Annotated[str, BeforeValidator(as_cursor), called("cursor")]
 Answer = Annotated[Flag, called("answer")]
-ResponseType = Annotated[Text, called("response_type")]
 Instructions = Annotated[Text, called("instructions")]
-GeneralKnowledge = Annotated[Flag, called("general_knowledge")]
 Filters = Annotated[Strings, called("filters")]
-History = Annotated[list[str], BeforeValidator(as_turns), called("history")]
-Explain = Annotated[Flag, called("explain")]
-Keywords = Annotated[Strings, called("keywords")]
 Queries = Annotated[Strings, called("queries")]
 Breadth = Annotated[Literal["passages", "sentences"], one_of("passages"), called("breadth")]
 Sort = Annotated[Literal["rank", "time"], one_of("rank"), called("sort")]

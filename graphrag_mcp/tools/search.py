@@ -40,13 +40,8 @@ async def local_search(
     cursor: contract.Cursor = "",
     corpus: contract.Corpora = "",
     max_tokens: contract.Budget1200 = DEFAULT,
-    keywords: contract.Keywords = [],
-    history: contract.History = [],
-    explain: contract.Explain = False,
     answer: contract.Answer = False,
-    response_type: contract.ResponseType = "",
     instructions: contract.Instructions = "",
-    general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
     """Passages on a question about people, things, events, details. For what is spread over many
     documents: list_documents with query."""
@@ -54,7 +49,7 @@ async def local_search(
     from graphrag_mcp.query.render import Form
     from graphrag_mcp.query.request import Request
 
-    options = _options(answer, response_type, instructions, general_knowledge)
+    options = _options(answer, instructions)
     default = WIDE if breadth == "sentences" or queries else DEFAULT
     tokens = default if isinstance(max_tokens, contract.NotGiven) else max_tokens
     inner, whole = budgets(ctx, tokens, default, corpus)
@@ -63,18 +58,15 @@ async def local_search(
         query,
         inner,
         cursor,
-        keywords=keywords,
         filters=filters,
-        history=history,
-        explain=explain,
         form=Form(breadth, sort),
         answer=answer,
         options=replace(options, on_text=pieces.append),
         beside=for_notes(ctx, max_tokens),
     )
     if queries:
-        if history or answer:
-            remark("history and answer are for one question: with queries they were ignored.")
+        if answer:
+            remark("answer is for one question: with queries it was ignored.")
 
         def many(parts: Parts) -> Result:
             return batch.several(parts, [*queries, query], request, _askers(ctx, parts, corpus))
@@ -96,18 +88,14 @@ async def global_search(
     max_tokens: contract.Budget3000 = MAP,
     cursor: contract.Cursor = "",
     filters: contract.Filters = [],
-    history: contract.History = [],
-    explain: contract.Explain = False,
     answer: contract.Answer = False,
-    response_type: contract.ResponseType = "",
     instructions: contract.Instructions = "",
-    general_knowledge: contract.GeneralKnowledge = False,
 ) -> CallToolResult:
     """The whole corpus: its map of topics, or what many documents say on a subject, grouped."""
     from graphrag_mcp.query import global_
     from graphrag_mcp.query.request import Request
 
-    options = _options(answer, response_type, instructions, general_knowledge)
+    options = _options(answer, instructions)
     inner, whole = budgets(ctx, max_tokens, MAP, corpus, page=True)
     pieces: list[str] = []
     request = Request(
@@ -115,8 +103,6 @@ async def global_search(
         inner,
         cursor,
         filters=filters,
-        history=history,
-        explain=explain,
         level=clamp("level", level, -1, 99),
         answer=answer,
         options=replace(options, on_text=pieces.append),
@@ -170,19 +156,13 @@ def for_notes(ctx: Ctx, max_tokens: int) -> int:
 # ---- a model's answer -------------------------------------------------------------------------------
 
 
-def _options(
-    answer: bool, response_type: str, instructions: str, general_knowledge: bool
-) -> AnswerOptions:
-    """What these arguments say of an answer; a remark where none is asked for."""
+def _options(answer: bool, instructions: str) -> AnswerOptions:
+    """How a model's answer is to be; a remark where none is asked for."""
     from graphrag_mcp.query.request import AnswerOptions
 
-    options = AnswerOptions(response_type, instructions, general_knowledge, seconds=ANSWER_SECONDS)
-    shape = ("response_type", "instructions", "general_knowledge")
-    named = [name for name in shape if getattr(options, name)]
-    if named and not answer:
-        what = f"{', '.join(named)} changed nothing"
-        remark(f"{what}: that is for an answer by a model, asked for with answer=true.")
-    return options
+    if instructions and not answer:
+        remark("instructions changed nothing: they are for an answer, asked for with answer=true.")
+    return AnswerOptions(instructions, seconds=ANSWER_SECONDS)
 
 
 def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:

@@ -195,7 +195,6 @@ def test_an_estimate_with_a_model_says_calls_tokens_and_cost_in_words() -> None:
 def test_the_usual_mode_is_no_news(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Mode" not in ran(capsys, place, "search", "Who wrote the Heron scheduler?")[2]
     assert "Mode text: " in ran(capsys, place, "search", '"Heron scheduler"')[2]
-    assert "Mode fused: " in ran(capsys, place, "search", "Who wrote the Heron scheduler?", "--explain")[2]
 
 
 def test_an_index_that_is_not_meant_here_says_how_to_reach_it(

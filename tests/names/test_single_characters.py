@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names import cjk
-from graphrag_mcp.query import history
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
@@ -63,16 +59,3 @@ def test_what_is_nowhere_is_still_not_found(corpora: dict[str, Snapshot], langua
 ])  # fmt: skip
 def test_pieces_of_longer_words_and_endings_are_no_words(question: str, words: list[str]) -> None:
     assert cjk.alone(question) == words
-
-
-def test_an_earlier_turn_without_a_name_is_not_told_in_pieces_of_its_words(tmp_path: Path) -> None:
-    texts = ["松葉製糸場は1889年に田村清吉が長野県で設立した。弟の田村直次は横浜にいた。", "한빛 인쇄소는 1912년 김도현이 평양에서 설립하였다. 그의 동생은 서울로 갔다."]
-    inline = tuple(InlineText(text, str(place)) for place, text in enumerate(texts))
-    index_documents(tmp_path / "c", IndexRequest(texts=inline), Settings())
-    snapshot = open_snapshot(tmp_path / "c")
-    cases = [("松葉製糸場を設立したのは誰ですか？", "その弟は？"), ("한빛 인쇄소를 설립한 곳은 어디인가?", "그의 동생은?")]
-    for turn, question in cases:
-        found = local_search(snapshot, question, history=[turn])
-        written = {word.strip("?？") for word in f"{turn} {question}".split()}
-        assert found.state == "context" and set(re.findall("'(.+?)'", found.hint)) <= written, found.hint
-    assert history.keywords(["한빛 인쇄소를 설립한 곳은 어디인가?"], "그의 동생은?") == ["한빛", "인쇄소를", "설립한", "곳은", "어디인가"]

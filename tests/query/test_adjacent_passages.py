@@ -37,8 +37,8 @@ def test_the_answer_beside_the_words_of_the_question_is_within_the_budget(snapsh
     (held,) = [one for one in rank.retrieve(snapshot, question, Weights(adjacency=0.0)).passages]
     text = snapshot.by_key("passages", [held.id], "id", ["text"])["text"][0].as_py()
     assert ASKED in text and SAID not in text
-    result = local_search(snapshot, question, max_tokens=2_000, explain=True)
-    assert ASKED in result.text and SAID in result.text and "next to a high passage" in result.text
+    result = local_search(snapshot, question, max_tokens=2_000)
+    assert ASKED in result.text and SAID in result.text
     assert result.citations[0].score == 1.0 and {one.title for one in result.citations} == {"Meeting 3"}
 
 

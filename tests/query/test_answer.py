@@ -181,15 +181,9 @@ def test_a_document_cannot_close_the_tags_around_it(tmp_path: Path) -> None:
     assert prompt.count("</context>") == 1 and "<\\/context> Ignore" in prompt
 
 
-def test_wishes_reach_the_model_and_general_knowledge_is_off_unless_asked_for(snapshot: Snapshot) -> None:
-    _, plain = answered(snapshot, SAID)
-    assert "Add nothing from general knowledge" in plain and "[LLM: verify]" not in plain
-    said = "Ships sink. [LLM: verify] It is so [t2]."
-    options = AnswerOptions("a table of three rows", "Be brief, use feet.", general_knowledge=True)
-    result, prompt = answered(snapshot, said, options=options)
-    assert "a table of three rows" in prompt and "Be brief, use feet." in prompt and "[LLM: verify]" in prompt
-    assert result.answer.startswith("Ships sink. [LLM: verify] It is so [Data: Sources (")
-    assert "general knowledge" in result.hint
+def test_instructions_reach_the_model_which_may_add_no_general_knowledge(snapshot: Snapshot) -> None:
+    _, prompt = answered(snapshot, SAID, options=AnswerOptions("A table of three rows, in feet."))
+    assert "- A table of three rows, in feet.\n" in prompt and "Add nothing from general knowledge" in prompt
 
 
 # ---- what is not known, and who does not answer ---------------------------------------------------
@@ -251,7 +245,7 @@ def test_a_book_of_answers_that_is_damaged_does_not_cost_the_search(snapshot: Sn
     assert result.answer or "gave no answer" in result.hint
 
 
-# ---- budgets, pages, keywords ---------------------------------------------------------------------
+# ---- budgets and pages -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("budget", [200, 400, 700, 1500, 6000])
@@ -277,15 +271,6 @@ def test_a_later_page_asks_nothing(snapshot: Snapshot) -> None:
     page = local_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=1500, cursor=first.next_cursor)
     assert first.next_cursor and page.state == "context" and len(chat.calls) == asked
     assert page.text == local_search(snapshot, QUESTION, max_tokens=1500).text
-
-
-def test_a_callers_keywords_are_looked_for_beside_the_question(snapshot: Snapshot) -> None:
-    plain = local_search(snapshot, "Who came ashore?")
-    helped = local_search(snapshot, "Who came ashore?", keywords=["顾一舟"])
-    assert "顾一舟" not in plain.text and "顾一舟" in helped.text
-    assert local_search(snapshot, QUESTION, keywords=["Renwick", "court"]).citations[0] == (
-        local_search(snapshot, QUESTION).citations[0]
-    )
 
 
 @pytest.mark.parametrize("said", ["", "  \n", "<think>hm</think>", "```\n\n```"])

@@ -1,4 +1,4 @@
-"""Filters, history, modes, reasons, several corpora: what every search takes, with and without a model."""
+"""Filters, modes, several corpora: what every search takes, with and without a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import local, sections, topics
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.rank import retrieve
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.query.route import choose
 from graphrag_mcp.query.source import get_source
@@ -209,44 +208,6 @@ def test_a_narrow_filter_finds_what_many_better_candidates_would_hide(tmp_path: 
     assert [one.uri for one in search_text(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
 
 
-# ---- history ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("turns", "question", "expected"),
-    [
-        (["Who is Marta Olsen?"], "and her brother?", "Nils Olsen"),
-        (["user: Tell me about Marta Olsen", "assistant: She built a crane."], "Who is her brother?", "Nils Olsen"),
-    ],
-)
-def test_a_question_that_points_back_finds_by_the_earlier_turn(notes: Snapshot, turns: list[str], question: str, expected: str) -> None:
-    alone = local_search(notes, question)
-    told = local_search(notes, question, history=turns)
-    assert expected in told.text
-    assert told.citations[0].uri == "text:crane" and (alone.state == "not_found" or alone.text != told.text)
-
-
-def test_the_last_five_user_turns_stand_first_and_the_newest_survive_a_small_budget(sample: Snapshot) -> None:
-    turns = [f"user: Question {n} about the ribbon of eelgrass in the sound?" for n in range(8)]
-    wide = local_search(sample, "back-run", history=[*turns, "assistant: no"], max_tokens=6000).text
-    assert wide.startswith("-----Conversation History-----\n") and wide.index("user|") < wide.index("[t")
-    assert re.findall(r"user\|Question (\d)", wide) == ["3", "4", "5", "6", "7"]
-    narrow = local_search(sample, "back-run", history=turns, max_tokens=700)
-    assert re.findall(r"user\|Question (\d)", narrow.text)[-1] == "7" and narrow.tokens <= 700
-    assert len(re.findall(r"user\|Question", narrow.text)) < 5
-    point = global_search(sample, "back-run", history=turns).text
-    assert point.startswith("-----Conversation History-----")
-    second = local_search(sample, "back-run", history=turns, max_tokens=700, cursor=narrow.next_cursor)
-    assert second.state == "context" and "Conversation History" not in second.text
-
-
-def test_a_model_reads_the_history_before_the_context(sample: Snapshot) -> None:
-    chat = ScriptedChat([("", "They say so [Data: Sources (t1)].")])
-    result = local_search(sample, "And the back-run?", history=["Who was Tobias Fenn?"], asker=Asker(None, chat, None), answer=True)
-    sent = chat.calls[-1][-1].content
-    assert result.state == "answered" and sent.index("Conversation History") < sent.index("## Sources")
-
-
 # ---- modes and reasons -----------------------------------------------------------------------------
 
 
@@ -272,15 +233,6 @@ def test_basic_is_ten_passages(sample: Snapshot) -> None:
 def test_the_mode_is_chosen_with_a_reason(sample: Snapshot, question: str, mode: str) -> None:
     chosen, reason = choose(question, sample)
     assert (chosen, reason.endswith(".")) == (mode, True) and len(reason) > 20
-
-
-def test_each_item_says_why_it_is_there(sample: Snapshot) -> None:
-    result = local_search(sample, "Who was Tobias Fenn?", explain=True, max_tokens=9000)
-    assert all("rank" in one.why and f"(why: {one.why})" in result.text for one in result.citations)
-    assert "rank 1" in result.citations[0].why and "words 1.00" in result.citations[0].why
-    points = global_search(sample, "back-run", explain=True)
-    assert re.search(r"^- \[t[\d.]+\] .* \(why: rank 1: words", points.text, re.MULTILINE)
-    assert "(why:" not in local_search(sample, "Who was Tobias Fenn?").text
 
 
 # ---- not there, failed, partial --------------------------------------------------------------------
@@ -380,19 +332,6 @@ def test_an_overview_has_names_and_the_topics_inside_each_topic(five_fields: Sna
     # of the large ones also where there is less room, but not at the cost of topics
     shown = {room: global_search(snapshot, "", level=0, max_tokens=room).text for room in (600, 2_200)}
     assert "Inside: " in shown[2_200] and "Inside: " not in shown[600]
-
-
-def test_an_explanation_names_what_a_passage_loses(tmp_path: Path) -> None:
-    """Only what raised a passage was named, so that no rank of one behind could be understood."""
-    texts = [InlineText(f"The yard of Kron swept berth {n}.", f"sweep{n}") for n in range(12)]
-    for n, text in enumerate(("Old ropes lay in the harbour until a boy had them mended at night.", "The harbour sold all ropes that its clerks had counted.",
-                              "Nets were mended by the wives of the harbour, and no ropes.")):  # fmt: skip
-        texts.append(InlineText(text, f"note{n}"))
-    texts.append(InlineText("Vera Quillon mended ropes in the harbour.", "vera"))
-    index_documents(tmp_path, IndexRequest(texts=tuple(texts)), Settings())
-    found = retrieve(open_snapshot(tmp_path), "Which ropes in the harbour were mended by Vera Quillon?")
-    first, second, *_ = found.why([passage.id for passage in found.passages]).values()
-    assert "lacks" not in first and "lacks a rare name of the question -0." in second, (first, second)
 
 
 def test_what_a_filtered_search_works_out_of_a_snapshot_serves_later_ones_and_knows_no_filter(sample: Snapshot) -> None:

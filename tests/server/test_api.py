@@ -74,7 +74,7 @@ def test_the_description_is_valid_and_has_every_tool_with_all_its_arguments(api:
     names = {path.removeprefix("/api/") for path in described["paths"]}
     assert {"local_search", "index_documents", "remove_documents", "explore_data"} <= names
     asked = described["paths"]["/api/local_search"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert {"query", "filters", "explain", "answer", "history"} <= set(asked["properties"])
+    assert {"query", "filters", "sort", "answer", "queries"} <= set(asked["properties"])
 
 
 def test_every_result_is_as_its_schema_says(api: httpx2.Client) -> None:

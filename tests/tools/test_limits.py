@@ -35,7 +35,7 @@ TOO_MUCH: dict[str, tuple[str, dict[str, Any], str]] = {
     "json": ("get_source", {"ids": "[" + "1," * 5_000 + "1]"}, "'ids' has 5,001 items"),
     "name of an entity": ("get_entity", {"id_or_name": "ab cd " * 700_000}, "at most 20,000 are read"),
     "queries": ("local_search", {"queries": ["long words " * 1_000] * 90}, "over 200,000 characters"),
-    "history": ("local_search", {"query": "x", "history": [{"role": "user", "content": "y" * 30_000}]}, "30,000"),
+    "part of a list": ("list_documents", {"filters": [{"role": "user", "content": "y" * 30_000}]}, "30,000"),
     "fields": ("edit_graph", {"op": "create", "ids": ["Zed"], "fields": {"description": "z" * 10**6}}, "1,000,000"),
     "texts": ("index_documents", {"texts": ["x"] * 20_000}, "'texts' has 20,000 items, and at most 10,000"),
     "pair": ("fetch", {"id": "q" * 10**6}, "1,000,000"),

@@ -143,7 +143,7 @@ def test_the_core_tools_cost_an_agent_at_most_6500_characters(tmp_path: Path) ->
         parts = tool.parameters["properties"]
         described |= {name for name, part in parts.items() if part.get("description")}
         assert set(parts) <= described, tool.name
-        assert not {"answer", "response_type", "general_knowledge"} & set(parts) or tool.name == "drift_step"
+        assert not {"answer", "instructions"} & set(parts) or tool.name == "drift_step"
     with_model = {tool.name: tool for tool in offered("core", model=True)}
     assert "answer" in with_model["local_search"].parameters["properties"]
 
@@ -287,8 +287,8 @@ def test_other_numbers_are_clamped_with_a_hint_too(call: Caller) -> None:
 
 def test_wishes_for_an_answer_that_nobody_asked_for_are_said_to_change_nothing(call: Caller) -> None:
     for tool in ("local_search", "global_search"):
-        told = call.good(tool, query="storm", response_type="a table of three rows", general_knowledge=True)["hint"]
-        assert "response_type, general_knowledge changed nothing" in told and "answer=true" in told
+        told = call.good(tool, query="storm", response_type="a table of three rows")["hint"]
+        assert "instructions changed nothing" in told and "answer=true" in told
         assert "changed nothing" not in call.good(tool, query="storm", response_type="a table", answer=True)["hint"]
 
 
@@ -297,6 +297,9 @@ def test_a_reading_tool_names_an_unknown_argument_and_answers_all_the_same(call:
     assert "no argument 'max_token_count'; did you mean 'max_tokens'?" in result["hint"]
     assert "'colour'" in result["hint"] and "ignored" in result["hint"] and "extra" not in result["hint"]
     assert result["hint"] in result["text"]
+    for gone, near in ("keywords", "query"), ("history", "query"), ("general_knowledge", "instructions"):
+        hint = call.good("local_search", query="storm", **{gone: ["tide"]})["hint"]
+        assert f"no argument {gone!r}; did you mean {near!r}?" in hint
 
 
 def test_a_writing_tool_refuses_an_unknown_argument(call: Caller) -> None:

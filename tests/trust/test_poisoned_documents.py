@@ -113,7 +113,7 @@ def inside(result: dict[str, Any]) -> str:
 
 
 EVERY: list[tuple[str, dict[str, Any]]] = [
-    ("local_search", {"query": "Who lit the lamp of harbour 17?"}), ("local_search", {"query": "lamp", "explain": True}),
+    ("local_search", {"query": "Who lit the lamp of harbour 17?"}), ("local_search", {"query": "lamp"}),
     ("local_search", {"query": "lamp", "max_tokens": 200}), ("local_search", {"query": ""}), ("local_search", {"query": "qqqq zzzz"}),
     ("global_search", {"query": "What is this about?"}), ("global_search", {"query": "lamp"}),
     ("search_text", {"query": "harbour"}), ("search_text", {"query": "harbour", "max_tokens": 20_000}), ("get_entity", {"id_or_name": "e1"}),
