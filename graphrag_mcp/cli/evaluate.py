@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.evaluate.evaluate import Search
 
 
-MODES = ("local", "fused", "basic", "global", "text")
+MODES = ("local", "global", "text")
 
 
 def eval(options: argparse.Namespace) -> int:
@@ -68,6 +68,6 @@ def engine(app: App, corpus: str) -> Search:
             return search_text(snapshot, question, max_tokens=max_tokens)
         if mode == "global":
             return global_search(snapshot, question, max_tokens=max_tokens)
-        return local_search(snapshot, question, max_tokens=max_tokens, mode=mode, asker=asker)
+        return local_search(snapshot, question, max_tokens=max_tokens, asker=asker)
 
     return search

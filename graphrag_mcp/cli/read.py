@@ -128,7 +128,7 @@ def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -
     return show(options, Result(text="\n".join(lines) or "There is no DRIFT session."))
 
 
-MODES = ("auto", "fused", "local", "global", "drift", "basic", "text")
+MODES = ("auto", "local", "global", "text", "drift")
 
 
 def search(options: argparse.Namespace) -> int:
@@ -147,7 +147,7 @@ def search(options: argparse.Namespace) -> int:
     snapshot = None if several else parts[0][1]
     if mode == "auto":
         mode, reason = choose(options.query, snapshot) if snapshot else ("local", "")
-    with_reason = reason and (options.json or mode != "fused")
+    with_reason = reason and (options.json or mode != "local")
     reason = f"Mode {mode}: {reason}" if with_reason else ""
     if mode == "drift" and snapshot:
         return show(options, _drift(app, corpora[0], options.query, budget))
@@ -157,7 +157,6 @@ def search(options: argparse.Namespace) -> int:
         return _shown(options, found, reason)
     request = Request(
         options.query,
-        mode=mode,
         level=options.level,
         form=Form(options.breadth, options.sort),
         answer=options.answer,

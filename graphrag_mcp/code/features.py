@@ -78,7 +78,7 @@ def crowded_file(question: Question, first: FirstRound) -> Value | None:
 
 
 FEATURES = (
-    PluggedFeature(defines, 0.7, graph=True),
+    PluggedFeature(defines, 0.7),
     PluggedFeature(same_file, 1.0),
     PluggedFeature(crowded_file, 0.3),
 )

@@ -31,16 +31,9 @@ class Weights:
     shared_name: float = 0.5
     adjacency: float = 0.3
     reranker: float = 0.7
-    plugged: bool = True  # do features of plug-ins count that need what documents define?
-
-    def uses_graph(self) -> bool:
-        return any((self.named_title, self.title_link, self.adjacency))
 
 
-WITH_GRAPH = Weights()
-WORDS_ALONE = Weights(
-    named_title=0, title_link=0, shared_name=0, adjacency=0, plugged=False
-)  # without the graph
+WEIGHTS = Weights()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,6 @@ from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.page import finish, finished, page_of
 from graphrag_mcp.query import hits, note_hits, rank, render
-from graphrag_mcp.query.features import WITH_GRAPH, WORDS_ALONE
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import absences, connected, joined, length_note
 from graphrag_mcp.query.rank import Ranked, Ranking
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
 Corpus = tuple[str, Snapshot]  # its name, "" where one alone is searched
 
-MODES = ("local", "fused", "basic")
-BASIC = 10  # passages of the mode `basic`
 FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model reads in any case
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
 EMBED_SECONDS, LOAD_SECONDS = 5.0, 30.0  # for a question; a local model is loaded by the first one
@@ -59,9 +56,6 @@ def search(
     """Local search in one corpus or in several. Scores of a corpus are relative to its best
     passage; among several corpora they are weighed by the share of the question that this
     passage contains."""
-    if request.mode not in MODES:
-        wrong = f"there is no search mode {request.mode[:40]!r}"
-        raise BadInput(wrong, f"Use one of {', '.join(MODES)}")
     return _Search(corpora, replace(request, query=request.query.strip()), askers or {}).result()
 
 
@@ -75,11 +69,11 @@ class _Search:
         self.budget, note = request.budget(DEFAULT_TOKENS)
         self.corpora = with_text(corpora)
         self.parts: list[Part] = []
-        self.found = begun(corpora, request.mode)
+        self.found = begun(corpora, "local")
         self.found.hint = note
         self.answers = request.answer and bool(request.query) and len(corpora) == 1
         form = request.form.breadth, request.form.sort
-        asked = f"{request.mode}|{request.query}|{form}"
+        asked = f"local|{request.query}|{form}"
         asked += f"|{[*request.filters, request.min_rating]}"
         self.offsets, self.page = paging(self.corpora, asked, request.cursor, 1)
         self.first = not request.cursor.strip()
@@ -128,7 +122,7 @@ class _Search:
         near = replace(source.found, passages=near_the_best(source.found.passages))
         on_topic = replace(source, found=near)
         budget = max(self.budget, READ_TOKENS)
-        read = sections.sections_of(on_topic, budget, mode=request.mode)
+        read = sections.sections_of(on_topic, budget)
         left = request.options.seconds
         if left:
             left = max(left - (time.monotonic() - self.began), 0.05)
@@ -320,7 +314,7 @@ def found_in(
     for name, snapshot, kept in parts:
         asker = askers.get(name)
         vector, late = vector_of(asker, snapshot, request.query)
-        found = find(snapshot, request.query, request.mode, kept, vector, asker)
+        found = find(snapshot, request.query, kept, vector, asker)
         sources.append(source_of(snapshot, found, name, kept))
         sentences = [kept.note if kept else "", length_note(request.query), late]
         notes += [
@@ -334,18 +328,16 @@ def found_in(
 def find(
     snapshot: Snapshot,
     query: str,
-    mode: str = "local",
     filters: Filters | None = None,
     vector: bytes | None = None,
     asker: Asker | None = None,
 ) -> Ranking:
-    """Passages best first, as the mode sees them, of those that pass the filters."""
+    """Passages best first, of those that pass the filters."""
     found = Ranking()
     if query:
         found = rank.retrieve(
             snapshot,
             query,
-            WORDS_ALONE if mode == "basic" else WITH_GRAPH,
             vector=vector,
             rerank=asker.rerank if asker is not None and asker.reranks else None,
             keep=partial(filters.rows, snapshot) if filters is not None else None,
@@ -355,8 +347,6 @@ def find(
     if filters is not None and filters.first:
         passages = filters.including(snapshot, found.passages, INCLUDED if query else None)
         found = replace(found, passages=passages)
-    if mode == "basic":
-        found = replace(found, passages=found.passages[:BASIC])
     return found
 
 

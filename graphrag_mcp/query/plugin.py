@@ -18,12 +18,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PluggedFeature:
-    """A feature of the second round with its weight. `graph`: it does not count
-    where the ranking uses words alone."""
+    """A feature of the second round with its weight."""
 
     feature: Feature
     weight: float
-    graph: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from statistics import median
 
 from graphrag_mcp.query import candidates, plugin
 from graphrag_mcp.query import question as questions
 from graphrag_mcp.query.candidates import Candidate, Keep
-from graphrag_mcp.query.features import FIRST, SECOND, WITH_GRAPH, Feature, FirstRound, Weights
-from graphrag_mcp.query.plugin import PluggedFeature
+from graphrag_mcp.query.features import FIRST, SECOND, WEIGHTS, Feature, FirstRound, Weights
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question, rarity
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.spans import Mention
@@ -89,7 +89,7 @@ class Ranking:
 def retrieve(
     snapshot: Snapshot,
     text: str,
-    weights: Weights = WITH_GRAPH,
+    weights: Weights = WEIGHTS,
     *,
     vector: bytes | None = None,
     rerank: Rerank | None = None,
@@ -107,11 +107,10 @@ def retrieve(
     top = max(passage.bm25 for passage in found.passages.values())
     repeated = candidates.copies(snapshot, found.passages.values())
     first = FirstRound(top, weights, found.passages, copies=repeated)
-    if weights.uses_graph():
-        high = best(first, scored(weighted(FIRST, weights), asked, first))
-        found = candidates.extend(snapshot, asked, found, high, keep)
-        repeated = candidates.copies(snapshot, found.passages.values())
-        first = FirstRound(top, weights, found.passages, copies=repeated)
+    high = best(first, scored(weighted(FIRST, weights), asked, first))
+    found = candidates.extend(snapshot, asked, found, high, keep)
+    repeated = candidates.copies(snapshot, found.passages.values())
+    first = FirstRound(top, weights, found.passages, copies=repeated)
     alone = scored(weighted(FIRST, weights), asked, first)
     first = replace(first, scores=totals(alone), high=best(first, alone))
     beside = scored(second_round(weights), asked, first)
@@ -170,17 +169,13 @@ def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
     return [*(first for first, *_ in same.values()), *lost]
 
 
-def plugged_features() -> list[PluggedFeature]:
-    return [plugged for searching in plugin.plugins().values() for plugged in searching.features]
-
-
 def weighted(features: Iterable[Feature], weights: Weights) -> list[tuple[Feature, float]]:
     return [(feature, getattr(weights, feature.__name__)) for feature in features]
 
 
 def second_round(weights: Weights) -> list[tuple[Feature, float]]:
     """The features of the second round with their weights, those of plug-ins last."""
-    more = [plugged for plugged in plugged_features() if weights.plugged or not plugged.graph]
+    more = chain.from_iterable(searching.features for searching in plugin.plugins().values())
     return [*weighted(SECOND, weights), *((plugged.feature, plugged.weight) for plugged in more)]
 
 

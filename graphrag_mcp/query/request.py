@@ -33,7 +33,6 @@ ANY_FORM = AnswerOptions()
 class Request:
     """What is asked of a local or a global search.
 
-    Modes: local and fused are the whole ranking; basic leaves out the graph and ends after ten passages.
     With `answer` a model answers, as `options` say; a later page has no answer."""
 
     query: str
@@ -41,7 +40,6 @@ class Request:
     cursor: str = ""
     filters: Sequence[str] = ()
     min_rating: float = 0.0
-    mode: str = "local"
     level: int = -1  # of a global search: -1 goes down where it is relevant
     form: Form = Form()
     answer: bool = False
@@ -67,7 +65,6 @@ class Fields(TypedDict, total=False):
     cursor: str
     filters: Sequence[str]
     min_rating: float
-    mode: str
     level: int
     form: Form
     answer: bool

@@ -11,12 +11,12 @@ from graphrag_mcp.text.terms import entity_id
 
 
 def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
-    """(mode, reason). `fused` is what local_search does."""
+    """(mode, reason)."""
     from graphrag_mcp.names.extract import extract
 
     query = query.strip()
     if not query:
-        return "fused", "The question is empty, so this is an overview."
+        return "local", "The question is empty, so this is an overview."
     if quoted(query):
         return "text", "The question quotes words, which must stand in the text."
     mentions = extract(query[:NAME_CHARACTERS])
@@ -29,5 +29,5 @@ def choose(query: str, snapshot: Snapshot) -> tuple[str, str]:
         whole = "so it is about the corpus as a whole."
         return "global", f"The question names nothing in particular, {whole}"
     if named:
-        return "fused", f"The question names {named!r}, which is in the corpus."
-    return "fused", "The question asks for something in particular."
+        return "local", f"The question names {named!r}, which is in the corpus."
+    return "local", "The question asks for something in particular."

@@ -37,12 +37,7 @@ SMALL_SHARES = {**dict.fromkeys(context.ORDER, 0.05), "Sources": 0.8}
 
 
 def sections_of(
-    source: Source,
-    budget: int,
-    shares: Mapping[str, float] | None = None,
-    *,
-    graph: bool = True,
-    mode: str = "local",
+    source: Source, budget: int, shares: Mapping[str, float] | None = None, *, graph: bool = True
 ) -> list[Section]:
     """The sections, sources first. With `graph` the relationships of the entities and all of their
     columns, else the entities as a list. `shares`: of the budget, by section."""
@@ -51,7 +46,7 @@ def sections_of(
     passages = max(8, budget // 90)  # a citation alone costs nearly as much
     items = {"Sources": source_items(source, passages)}
     # Entities and reports tell of all days.
-    if mode != "basic" and not (filters and filters.of("said", "as_of")):
+    if not (filters and filters.of("said", "as_of")):
         chosen = _chosen(snapshot, found, filters)
         items["Entities"] = [_entity_item(row, graph) for row in chosen]
         items["Relationships"] = _relationships(snapshot, chosen, filters) if graph else []

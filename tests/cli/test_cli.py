@@ -175,7 +175,7 @@ def test_the_status_is_1_where_what_was_named_or_all_of_a_folder_cannot_be_read(
         (["index", "no-such-folder"], ["no file or folder", "no-such-folder"]),
         (["index"], ["index needs a folder", "index docs"]),
         (["search", "x"], ["no index"]),
-        (["search", "x", "--mode", "psychic"], ["unknown", "auto, fused, local"]),
+        (["search", "x", "--mode", "psychic"], ["unknown", "auto, local, global"]),
         (["dance"], ["invalid choice"]),
         (["search"], ["QUERY"]),
         (["status", "--corpus", "../escape"], ["cannot be used"]),

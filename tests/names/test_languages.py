@@ -49,7 +49,7 @@ def named(snapshot: Snapshot, question: str, expected: str) -> bool:
 
 
 def answered(snapshot: Snapshot, question: str, passage: str) -> bool:
-    """Is the passage among the first three, by the fused ranking?"""
+    """Is the passage among the first three, by the ranking?"""
     return passage in titles(snapshot, [one.id for one in rank.retrieve(snapshot, question).passages[:3]])
 
 

@@ -48,10 +48,6 @@ def test_what_no_word_brought_in_stands_behind_what_words_did(snapshot: Snapshot
     assert found[0].score > 2 * found[1].score
 
 
-def test_plain_text_search_by_similarity_has_no_neighbours(snapshot: Snapshot) -> None:
-    assert len(local_search(snapshot, "Who paid the plumber?", mode="basic").citations) == 1
-
-
 NICKS = "ana tobi marek lin raj".split()
 SMALL_TALK = ["deploy done", "who has the key?", "build failed", "lunch?", "on it"]
 ASK, REPLY = "can we get rid of the nightly backup?", "compromise: full on sundays, incremental otherwise"

@@ -131,14 +131,13 @@ def test_below_an_answer_stands_only_what_it_cites(snapshot: Snapshot) -> None:
 
 
 def test_a_prompt_speaks_of_rows_that_it_holds_and_shows_no_ids_without_a_row(snapshot: Snapshot) -> None:
-    for mode, tables in ("basic", ["Sources"]), ("local", ["Sources", "Entities"]):
-        _, prompt = answered(snapshot, SAID, mode=mode)
-        told, _, rows = prompt.partition("<context>")
-        named = re.findall(r"(Sources|Entities|Relationships|Reports) \(([^()]+)\)", told)
-        assert [table for table, _ in named] == tables
-        ids = set(re.findall(r"^\[?([terc][\d.]+)(?=[\]|])", rows, re.MULTILINE))
-        mentioned = re.findall(r"\b[terc]\d+(?:\.\d+)?\b", " ".join(re.findall(r"\[Data: [^\]]+\]", prompt)))
-        assert {*mentioned} <= ids
+    _, prompt = answered(snapshot, SAID)
+    told, _, rows = prompt.partition("<context>")
+    named = re.findall(r"(Sources|Entities|Relationships|Reports) \(([^()]+)\)", told)
+    assert [table for table, _ in named] == ["Sources", "Entities"]
+    ids = set(re.findall(r"^\[?([terc][\d.]+)(?=[\]|])", rows, re.MULTILINE))
+    mentioned = re.findall(r"\b[terc]\d+(?:\.\d+)?\b", " ".join(re.findall(r"\[Data: [^\]]+\]", prompt)))
+    assert {*mentioned} <= ids
 
 
 def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_relevance(snapshot: Snapshot) -> None:

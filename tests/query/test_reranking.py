@@ -1,4 +1,4 @@
-"""The last step of fused retrieval: a reranker's opinion over the best passages."""
+"""The last step of the ranking: a reranker's opinion over the best passages."""
 
 from __future__ import annotations
 
