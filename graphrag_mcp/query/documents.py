@@ -29,7 +29,7 @@ from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.outline import outline
 from graphrag_mcp.query.subjects import SUBJECT, Found, Row, on, subjects
-from graphrag_mcp.store.tables import Snapshot, notes_alone, once, rows_of, values_of
+from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted, lists_of
@@ -38,7 +38,7 @@ from graphrag_mcp.types import ListResult
 
 DEFAULT_TOKENS = 2_000
 SORTS = ("date", "title", "size")
-LISTS = (*groups.PERIODS, *groups.KINDS, "statement")
+LISTS = (*groups.PERIODS, "statement")
 PAGE = 30  # documents that are listed with a sentence, on several pages if need be
 BEGINNING = 6_000  # characters of a document that are read for its line
 # Characters of the sentences of one document where few are listed: of its own, on a question.
@@ -76,8 +76,7 @@ def list_documents(
     """A list of the documents that pass the filters.
 
     Without other arguments it has one line for each document. With `query` it has the documents
-    that speak of a question or an entity. `by` gives one line for each year, month or day; or for
-    each person, organization, location or event, names of most documents first; or, for
+    that speak of a question or an entity. `by` gives one line for each year, month or day; or, for
     "statement", sentences by the days of which they speak. `document` gives the headings of one
     document. `cursor` continues a list. BadInput for an unknown `sort` or `by`, and for a filter that
     says nothing of documents; NotFound for an unknown document."""
@@ -101,7 +100,7 @@ def list_documents(
     kept = part[2]
     if kept is not None and (of_others := kept.of("type", "rating")):
         what = f"the filter {of_others[0].field} says nothing of documents"
-        raise BadInput(what, 'Use kind=, uri=*.md or another field; by="person" lists names')
+        raise BadInput(what, "Use kind=, uri=*.md or another field")
     result.hint = joined(note, kept.note if kept is not None and not document else "")
     if document:
         head, lines, links = outline(snapshot, document)
@@ -173,7 +172,7 @@ def _on_subject(
         found = found.without(notes)
     if by:
         ids = [id for row in found.rows for id in (row.document, *row.same)]
-        return _grouped(snapshot, _heading(subject, found, facts, kept), ids, by, set(ids))
+        return _by_period(snapshot, _heading(subject, found, facts, kept), ids, by)
     there = [facts[row.document] for row in found.rows if row.document in above]
     found = found.without(above)
     head = _heading(subject, found, facts, kept, more=bool(there))
@@ -237,19 +236,13 @@ def _of_notes(part: Part, subject: str) -> list[str]:
     return [line for line, _ in note_hits.lines(found, [source])]
 
 
-def _grouped(
-    snapshot: Snapshot, head: str, ids: Sequence[str], by: str, among: set[str] | None
-) -> Listed:
-    """The groups of these documents (content ids); of names those that `among` hold, None for all."""
-    if by in groups.KINDS:
-        lines = groups.by_name(snapshot, by, among)
-        head = joined(head, notes_alone(snapshot))
-        none = f"The index knows no {by} that they name."
-    else:
-        dates = {id: documents(snapshot)[id]["date"] for id in ids}
-        lines = groups.by_period(snapshot, dates, groups.PERIODS[by])
-        none = "None states a date, so there are no periods." if ids else ""
-    return Listed(head if lines else joined(head, none), [partial(str, line) for line in lines])
+def _by_period(snapshot: Snapshot, head: str, ids: Sequence[str], by: str) -> Listed:
+    """The number of these documents (content ids) in each year, month or day."""
+    dates = {id: documents(snapshot)[id]["date"] for id in ids}
+    lines = groups.by_period(snapshot, dates, groups.PERIODS[by])
+    if ids and not lines:
+        head = joined(head, "None states a date, so there are no periods.")
+    return Listed(head, [partial(str, line) for line in lines])
 
 
 # ---- all -----------------------------------------------------------------------------------------
@@ -266,7 +259,7 @@ def _all(part: Part, sort: str, by: str, room: int) -> Listed:
     if aside:
         head += f' {counted(len(aside), "notes")} apart: filters=["kind=note"].'
     if by:
-        return _grouped(snapshot, head, ids, by, None if kept is None else set(ids))
+        return _by_period(snapshot, head, ids, by)
     ids.sort(key=lambda id: _order(snapshot, sort, id))
     first = context.first_ids(snapshot, ids)
     alias = {id: first.get(id) or facts[id]["document"][0] for id in ids}

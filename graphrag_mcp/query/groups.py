@@ -1,5 +1,4 @@
-"""Groups of documents with their numbers: by year, month or day, and by the people, organizations, places
-or events that they name."""
+"""Documents by year, month or day, with their numbers; the people and organizations that most of them name."""
 
 from __future__ import annotations
 
@@ -12,12 +11,7 @@ from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.terms import counted
 
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
-KINDS = {
-    "person": "People",
-    "organization": "Organizations",
-    "location": "Places",
-    "event": "Events",
-}
+KINDS = {"person": "People", "organization": "Organizations"}
 NAMES = 5  # that characterise a period
 MOST_NAMED = 10  # names of a kind in an overview
 NAMED_BY = 2  # documents that name what an overview shows
@@ -28,20 +22,11 @@ def by_period(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> list
     `dates` of documents by id; a period is the first `length` characters of a date."""
     names = characteristic(snapshot, dates, length)
     periods = Counter(date[:length] for date in dates.values() if date)
-    return [_line(period, periods[period], names.get(period, ())) for period in sorted(periods)]
-
-
-def by_name(snapshot: Snapshot, kind: str, documents: Collection[str] | None = None) -> list[str]:
-    """`- [e3] Tony Blair, 55 documents` for each name of a kind."""
-    found = most_named(snapshot, kind, documents)
-    rows = snapshot.by_key("entities", [id for id, _ in found], "id", ["id", "n", "title"])
-    name = {id: f"[e{n}] {one_line(title, 80)}" for id, n, title in rows_of(rows)}
-    return [_line(name[id], number) for id, number in found if id in name]
-
-
-def _line(label: str, number: int, names: Collection[str] = ()) -> str:
-    listed = f": {', '.join(names)}" if names else ""
-    return f"- {label}, {counted(number, 'documents')}{listed}"
+    lines = []
+    for period in sorted(periods):
+        listed = f": {', '.join(names[period])}" if names.get(period) else ""
+        lines.append(f"- {period}, {counted(periods[period], 'documents')}{listed}")
+    return lines
 
 
 def most_named(
@@ -84,7 +69,7 @@ def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefi
     """`People: Tony Blair [e3] 55, ...`: a line for each type; "" if no name of the type occurs in
     two documents. `prefix` is put before ids."""
     lines = []
-    for kind in ("person", "organization"):
+    for kind, label in KINDS.items():
         found = most_named(snapshot, kind, documents)[:MOST_NAMED]
         number = {id: count for id, count in found if count >= NAMED_BY}
         rows = snapshot.served("entities", list(number), ["id", "n", "title"])
@@ -93,7 +78,7 @@ def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefi
             for row in rows
         ]
         if names:
-            lines.append(f"{KINDS[kind]}: {', '.join(names)}")
+            lines.append(f"{label}: {', '.join(names)}")
     return "\n".join(["Named by most documents:", *lines]) if lines else ""
 
 

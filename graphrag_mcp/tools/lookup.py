@@ -84,9 +84,7 @@ ListSort = Annotated[
     Literal["date", "title", "size"], contract.one_of("date"), contract.called("list_sort")
 ]
 By = Annotated[
-    Literal["", "year", "month", "day", "person", "organization", "location", "event", "statement"],
-    contract.one_of(""),
-    contract.called("by"),
+    Literal["", "year", "month", "day", "statement"], contract.one_of(""), contract.called("by")
 ]
 OneDocument = Annotated[contract.Text, contract.called("one_document")]
 About = Annotated[contract.Text, contract.called("about")]
@@ -103,7 +101,7 @@ async def list_documents(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """With query: a line for each document on it; without, all by topic. Counts by month or name; an
+    """With query: a line for each document on it; without, all by topic. Counts by month; an
     outline."""
     from graphrag_mcp.query import documents
 
