@@ -29,7 +29,7 @@ FADING = 0.5  # worth of each next passage of a document
 # Share of the best one's worth from which a document is on the question, and a line. 20 questions on 668
 # news articles: of 605 such lines 310 were of articles on the subject. Weaker ones fill the room.
 ON_IT = 0.15
-FEW = 10  # weaker lines behind those on the question
+FEW = 10  # weaker documents that are read, and weaker lines behind those on the question
 READ = 3  # passages of a document that are read for its best sentence
 AGAIN = 0.5  # share of the best sentence of a document from which another one of it is shown
 
@@ -87,6 +87,7 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     order = sorted(values, key=lambda key: (-round(values[key], 9), key))[:MOST]
     least = ON_IT * values[order[0]] if order else 0.0
     on_it = [key for key in order if values[key] >= least]
+    order = order[: len(on_it) + FEW]
     several = max(ROOM // max(len(on_it), 1), 1)
     each = dict.fromkeys(order, 1) | dict.fromkeys(on_it, several)
     ranked = [

@@ -297,8 +297,9 @@ def latin_language(text: str) -> str:
 def written_language(text: str) -> str:
     """What tells the language of a text from others: its most frequent script ("cjk", "cyrillic"),
     "hiragana" for Japanese, and in Latin letters the language as `latin_language` says it."""
-    letters = filter(str.isalpha, text[:LANGUAGE_SHOWS])
-    scripts = Counter(unicodedata.name(ch, "").partition(" ")[0].lower() for ch in letters)
+    scripts = Counter[str]()
+    for letter, count in Counter(filter(str.isalpha, text[:LANGUAGE_SHOWS])).items():
+        scripts[unicodedata.name(letter, "").partition(" ")[0].lower()] += count
     script = max(scripts, key=lambda name: (scripts[name], name), default="")
     if script == "latin":
         return latin_language(text)
