@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePosixPath
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import clamp_budget, located, one_line
@@ -332,8 +333,13 @@ def _titles(
     for group in same.values():
         parts = [group] if len(group) <= VERSIONS else [[id] for id in group]
         of_line |= {part[0]: part for part in parts}
+    names = [hits.names_of(snapshot)[id] for id in ids if hits.untitled(facts[id])]
+    suffixes = {PurePosixPath(name).suffix for name in names}
+    suffix = (
+        suffixes.pop() if len(suffixes) == 1 else ""
+    )  # of all: their names without it are ids too
     lines = {
-        id: partial(_title, snapshot, id, [alias[other] for other in of_line[id]])
+        id: partial(_title, snapshot, id, [alias[other] for other in of_line[id]], suffix)
         for id in ids
         if id in of_line
     }
@@ -353,12 +359,13 @@ def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -
     return f"[c{topic.n}] {topic.title}, {counted(number, 'documents')}:\n{title()}"
 
 
-def _title(snapshot: Snapshot, id: str, aliases: Sequence[str]) -> str:
-    """`- [t12] [t98] Title` of two documents; `- note.txt: how it begins`, since the name of a file is an
-    id as well."""
+def _title(snapshot: Snapshot, id: str, aliases: Sequence[str], suffix: str) -> str:
+    """`- [t12] [t98] Title` of two documents; `- note: how it begins`, since the name of a file is an id as well,
+    also without its suffix."""
     fact = documents(snapshot)[id]
     if hits.untitled(fact) and (begins := quote.lead(_beginning(snapshot, id), topics.BEGINS)):
-        return f"- {hits.names_of(snapshot)[id]}: {one_line(begins, topics.BEGINS)}"
+        name = hits.names_of(snapshot)[id].removesuffix(suffix)
+        return f"- {name}: {one_line(begins, topics.BEGINS)}"
     listed = " ".join(f"[{alias}]" for alias in aliases)
     name = hits.names_of(snapshot)[id] if len(aliases) == 1 else fact["document"][2]
     return f"- {listed} {one_line(name, topics.TITLE)}"

@@ -12,10 +12,18 @@ from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import sending
-from graphrag_mcp.packing.budget import HIGHEST, Item, Section, one_line
+from graphrag_mcp.packing.budget import (
+    CHARACTERS,
+    HIGHEST,
+    Item,
+    Section,
+    Size,
+    one_line,
+    shorten_item,
+)
 from graphrag_mcp.packing.page import Page, compose, finish, room_beside
 from graphrag_mcp.query import context, note_sources, summaries, threads
-from graphrag_mcp.query.extracts import HEAD, LEAST, QUERY, Extract, extracts
+from graphrag_mcp.query.extracts import HEAD, LEAST, QUERY, TEXT, Extract, extracts
 from graphrag_mcp.query.hits import openings_of
 from graphrag_mcp.query.ids import (
     IDS,
@@ -100,21 +108,32 @@ def shown(
     items: Sequence[Item], notes: Sequence[str], budget: int, options: str = "", intro: str = ""
 ) -> SourceResult:
     """As many items as fit behind the intro, of each id about the same; the next call has what is
-    left."""
+    left. Of several ids whose first passages do not fit, the beginning of each."""
     result = SourceResult(hint=" ".join(filter(None, notes)))
     name = "Sources" if intro else ""
-    fair, call = _fair(
-        result,
-        items,
-        room_beside(result, intro, budget, [f"## {name}" if name else ""]).tokens,
-        options,
-    )
+    room = room_beside(result, intro, budget, [f"## {name}" if name else ""]).tokens
+    firsts = [item for item in items if item.score == 0]
+    needed = sum(item.tokens for item in firsts)
+    if len(firsts) > 1 and needed > room and budget < HIGHEST and not options:
+        # With as little room this call would give the same beginnings.
+        whole = _call(items, min(max(4_000, int(needed * 1.2) + 300), HIGHEST), options)
+        beginnings = _beginnings(firsts, room)
+        fair, call = _fair(result, beginnings, room - count_tokens(whole), options)
+        call = call or whole
+    else:
+        fair, call = _fair(result, items, room, options)
     result.next_call = call
     section = Section(name, fair, 1.0, into="sources")
     result = compose(result, [section], budget, intro=intro)
     if call:
         result.next_call, result.truncated = call, True
     return finish(result, budget)
+
+
+def _beginnings(firsts: Sequence[Item], room: int) -> list[Item]:
+    """The first passages of several ids, each cut at the end of a sentence to its share of the room."""
+    share = Size(max(int(room * TEXT) // len(firsts), LEAST), CHARACTERS)
+    return [shorten_item(item, share) if item.tokens > share.tokens else item for item in firsts]
 
 
 def _fair(

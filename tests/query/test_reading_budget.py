@@ -138,6 +138,34 @@ def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_pa
         assert len(re.findall(r"note\d{3}", text)) > 10, text
     name = re.search(r"note\d{3}", text)
     assert name and get_source(snapshot, [name[0]]).text
+    assert ".txt" not in text, "all names have this suffix, and are ids without it"
+
+
+def test_of_several_texts_that_do_not_fit_the_beginning_of_each_is_read_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    def report(n: int) -> str:
+        return f"Report {n} is on the mill. " + " ".join(f"On day {d} the mill of report {n} ground {d} sacks." for d in range(60))
+
+    snapshot = indexed(tmp_path, [InlineText(report(n), f"r{n}") for n in range(12)])
+    ids = [f"d{n}" for n in range(1, 13)]
+    result = get_source(snapshot, ids, max_tokens=1_800)
+    for n in range(12):
+        assert f"Report {n} is on the mill. On day 0 the mill of report {n} ground 0 sacks." in result.text
+    assert result.text.count(" …") == 12 and result.truncated
+    few = get_source(snapshot, ids, max_tokens=300)
+    seen, call = [], few
+    while True:
+        seen += re.findall(r"Report (\d+) is on", call.text)
+        if "max_tokens" in call.next_call:
+            break
+        call = get_source(snapshot, re.findall(r'"(t[^"]+)"', call.next_call), max_tokens=300)
+    assert sorted(map(int, seen)) == list(range(12)), seen
+    pages, call = [], result
+    while call.next_call and len(pages) < 40:
+        larger = re.search(r"max_tokens=(\d+)", call.next_call)
+        call = get_source(snapshot, re.findall(r'"(t[^"]+)"', call.next_call), max_tokens=int(larger[1]) if larger else 4_000)
+        pages.append(call.text)
+    whole = "\n".join(pages)
+    assert all(f"On day {d} the mill of report {n} ground" in whole for n in range(12) for d in range(60))
 
 
 @pytest.mark.parametrize(
