@@ -1,8 +1,9 @@
 """HTTP to a server that speaks the OpenAI protocol: tries, pauses, the pace of calls, and what errors
 mean. Never shows the key.
 
-What a retry may mend is decided here, because servers answer 200 with an error inside, and 500 to
-what no retry can mend."""
+The requests are made by the client of the package `openai`, without its retries. What a retry may
+mend is decided here, because servers answer 200 with an error inside, and 500 to what no retry can
+mend."""
 
 from __future__ import annotations
 
@@ -17,18 +18,17 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urljoin, urlsplit
 
-from graphrag_mcp import __version__
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.settings import Settings, secrets_of, shown_as
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from openai import AsyncOpenAI
 
 T = TypeVar("T")
 OPENAI = "https://api.openai.com/v1"
@@ -153,14 +153,14 @@ class Server:
         self._secrets = [self._key, login.partition(":")[2], self._basic, *secrets_of(settings)]
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
         self._pace = pace
-        self._client: AsyncClient | None = None
+        self._client: AsyncOpenAI | None = None
         self._answered = False  # it has been there: when it goes away, it may come back
 
     async def call(self, attempt: Callable[[asyncio.Timeout], Awaitable[T]], tokens: int = 0) -> T:
         """What `attempt` returns, tried until it works. It may move its time-out. Raises Refusal
         when the request should be put in another way, ModelError when no further try is worth
         making."""
-        import httpx2
+        import openai
 
         tried = 0
         while True:
@@ -173,7 +173,7 @@ class Server:
                 return value
             except Again as error:
                 failed = error
-            except (TimeoutError, httpx2.RequestError) as error:
+            except (TimeoutError, openai.APIConnectionError) as error:
                 failed = self._broken(error)
             # Where no server ever answered, seconds of waiting would only keep the caller waiting.
             never_reached = failed.unreachable and not self._answered
@@ -195,8 +195,15 @@ class Server:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object that is the reply."""
-        reply = await self._open().post(f"{self._url}{path}", json=body)
-        if not reply.is_success:
+        import httpx2
+        import openai
+
+        refused = False
+        try:
+            reply = await self._open().post(path, body=body, cast_to=httpx2.Response)
+        except openai.APIStatusError as error:
+            reply, refused = error.response, True
+        if refused:  # raised here, where it does not carry the request along
             raise self._judged_reply(reply, body)
         return self._object(reply.content, body)
 
@@ -216,28 +223,43 @@ class Server:
 
     async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[dict[str, Any], None]:
         """The JSON objects of a chat reply in pieces. Raises Whole where a server ignores `stream`."""
-        url = f"{self._url}/chat/completions"
-        async with self._open().stream("POST", url, json=body) as reply:
-            if not reply.is_success:
-                await reply.aread()
-                raise self._judged_reply(reply, body)
-            kind = reply.headers.get("content-type", "")
-            if "html" in kind:
-                raise Again("a web page instead of a reply", self.advice())
-            # A whole reply; a stream has no length, even where its type is told wrongly.
-            if "json" in kind and "content-length" in reply.headers:
-                raise Whole(self._object(await reply.aread(), body))
-            async for line in _lines(reply.aiter_bytes()):
-                name, _, value = line.partition(b":")
-                if value.strip() == b"[DONE]":
-                    return
-                if name == b"data":
-                    yield self._object(value, body)
+        import httpx2
+        import openai
+
+        refused, inside = None, None
+        ask = self._open().chat.completions.create
+        arguments = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
+        try:
+            async with await ask(**arguments) as pieces:
+                headers = pieces.response.headers
+                kind = headers.get("content-type", "")
+                if "html" in kind:
+                    raise Again("a web page instead of a reply", self.advice())
+                # A whole reply; a stream has no length, even where its type is told wrongly.
+                if "json" in kind and "content-length" in headers:
+                    try:
+                        content = await pieces.response.aread()
+                    except httpx2.RequestError as error:
+                        raise openai.APIConnectionError(request=error.request) from error
+                    raise Whole(self._object(content, body))
+                async for piece in pieces:
+                    yield piece.to_dict(warnings=False)  # a content of parts is read as well
+        except openai.APIStatusError as error:
+            refused = error.response
+        except openai.APIConnectionError:
+            raise
+        except openai.APIError as error:
+            inside = error.body
+        except ValueError:
+            raise Again("a reply that is no JSON") from None
+        if refused is not None:  # raised here, where it does not carry the request along
+            raise self._judged_reply(refused, body)
+        self.check({"error": inside}, body)
 
     async def close(self) -> None:
         if self._client is not None:
             client, self._client = self._client, None
-            await client.aclose()
+            await client.close()
 
     # ---- errors ---------------------------------------------------------------------------------
 
@@ -275,7 +297,7 @@ class Server:
             text = text.replace(secret, "***") if len(secret) >= 6 else text
         return text
 
-    def _judged_reply(self, reply: Response, body: Mapping[str, Any]) -> Exception:
+    def _judged_reply(self, reply: Any, body: Mapping[str, Any]) -> Exception:
         if 300 <= reply.status_code < 400:
             return self._sent_on(reply.status_code, reply.headers.get("location", ""), body)
         content: Any = reply.content.decode("utf-8", "replace")
@@ -328,7 +350,8 @@ class Server:
 
     def _broken(self, error: Exception) -> Again:
         """What an exception of the HTTP library means."""
-        kind = type(error).__name__
+        # The time-out of asyncio has the cancelling as its cause.
+        kind = type(error if isinstance(error, TimeoutError) else error.__cause__ or error).__name__
         start = f"Start that server or correct {self._address_setting}"
         if kind == "ConnectTimeout":
             return Again(f"no connection within {CONNECTING:g} seconds", start, unreachable=True)
@@ -379,7 +402,7 @@ class Server:
 
     # ---- the client -----------------------------------------------------------------------------
 
-    def _open(self) -> AsyncClient:
+    def _open(self) -> AsyncOpenAI:
         """ModelError for what can be known to be wrong before anything is sent."""
         if self._client is not None:
             return self._client
@@ -400,18 +423,20 @@ class Server:
             what = f"the address of {self._what}, {self._address!r}, is no web address"
             move = "Set OPENAI_BASE_URL to one such as http://localhost:11434/v1"
             raise ModelError(what, move, final=True)
-        import httpx2
+        import openai
 
-        for name in ("httpx2", "httpcore2"):  # they log requests and headers
+        for name in ("openai", "httpx2", "httpcore2"):  # they log requests and headers
             logger = logging.getLogger(name)
             logger.setLevel(max(logging.WARNING, logger.level))
-        self._client = httpx2.AsyncClient(
-            headers={
-                "Authorization": self._basic or f"Bearer {self._key or 'none'}",
-                "User-Agent": f"graphrag-mcp/{__version__}",
-            },
-            timeout=httpx2.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
-            limits=httpx2.Limits(),  # as many connections as there are calls at a time
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._url,
+            timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
+            max_retries=0,
+            default_headers={"Authorization": self._basic} if self._basic else {},
+            http_client=openai.DefaultAsyncHttpxClient(
+                event_hooks={"response": [_as_utf8]}, follow_redirects=False
+            ),
         )
         return self._client
 
@@ -426,14 +451,9 @@ def shown_address(url: str) -> str:
     return re.sub(r"[?#].*", "", url.rpartition("@")[2])[:100]
 
 
-async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Lines of a stream of server-sent events. JSON may hold other line ends than these."""
-    rest = b""
-    async for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        for line in lines:
-            yield line.strip()
-    yield rest.strip()
+async def _as_utf8(reply: Any) -> None:
+    """JSON is UTF-8; a charset that Python cannot decode would end the call."""
+    reply.encoding = "utf-8"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

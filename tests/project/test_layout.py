@@ -173,7 +173,7 @@ def test_a_run_in_which_nothing_changed_loads_no_stage(tmp_path: Path) -> None:
     assert within("cli", modules) <= {"main", "output", "write"}
     assert within("code", modules) <= {"languages", "reading"}
     assert [name for name in ("names", "query", "evaluate", "tools", "doctor", "exchange") if within(name, modules)] == []
-    assert {"lancedb", "pandas", "httpx2", "mcp", "networkx"} & modules == set()
+    assert {"lancedb", "pandas", "openai", "mcp", "networkx"} & modules == set()
 
 
 def test_a_search_of_a_command_loads_nothing_of_indexing(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_search_of_a_command_loads_nothing_of_indexing(tmp_path: Path) -> None
     modules = loaded("search", "Who opened the canister?", "--home", str(tmp_path))
     assert [name for name in ("index", "evaluate", "tools", "jobs", "doctor", "exchange") if within(name, modules)] == []
     assert within("cli", modules) <= {"main", "output", "read"}
-    assert {"sources.read", "sources.formats", "pandas", "httpx2", "mcp", "networkx"} & modules == set()
+    assert {"sources.read", "sources.formats", "pandas", "openai", "mcp", "networkx"} & modules == set()
 
 
 def test_the_command_line_does_not_import_the_protocol() -> None:
