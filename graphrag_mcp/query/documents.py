@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import PurePosixPath
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import clamp_budget, located, one_line
@@ -24,15 +23,13 @@ from graphrag_mcp.query import (
     summaries,
     timeline,
     times,
-    topics,
+    title_list,
 )
 from graphrag_mcp.query.filters import Filters, Part, documents
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.outline import outline
 from graphrag_mcp.query.subjects import SUBJECT, Found, Row, on, subjects
-from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
-from graphrag_mcp.text import quote
-from graphrag_mcp.text.prose import readable
+from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import ListResult
@@ -41,7 +38,6 @@ DEFAULT_TOKENS = 2_000
 SORTS = ("date", "title", "size")
 LISTS = (*groups.PERIODS, "statement")
 PAGE = 30  # documents that are listed with a sentence, on several pages if need be
-BEGINNING = 6_000  # characters of a document that are read for its line
 # Characters of the sentences of one document where few are listed: of its own, on a question.
 DIGEST, EXTRACT = 420, 1_200
 LINE = 80  # characters of a line beside its sentences
@@ -49,7 +45,6 @@ TOKEN = 3  # characters of a token
 NAMED = 6  # documents that are named as listed above
 NAME = 40  # characters of the name of one of them
 PLACE = 12  # tokens of `Lines 1 to 6 of 36.`
-VERSIONS = 1 + render.ALSO  # documents of one title that share a line
 
 Shown = Callable[[], str]  # a line, made when it is shown
 
@@ -265,7 +260,7 @@ def _all(part: Part, sort: str, by: str, room: int) -> Listed:
     first = context.first_ids(snapshot, ids)
     alias = {id: first.get(id) or facts[id]["document"][0] for id in ids}
     if len(ids) > max(room / (LINE + digests.SENTENCE), PAGE):
-        return Listed(head, _titles(snapshot, ids, alias, kept, by_topic=sort == "date"))
+        return Listed(head, title_list.lines(snapshot, ids, kept, by_topic=sort == "date"))
     each = int(max(digests.SENTENCE, min(DIGEST, room / max(len(ids), 1) - LINE)))
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
@@ -298,74 +293,12 @@ def _line(snapshot: Snapshot, id: str, alias: str, date: str, summary: str, room
     fact, name = documents(snapshot)[id], hits.names_of(snapshot)[id]
     characters, number = _sizes(snapshot)[id]
     if not summary:
-        summary = digests.digest(snapshot, _beginning(snapshot, id), fact["document"][2], room)
+        summary = digests.digest(
+            snapshot, title_list.beginning(snapshot, id), fact["document"][2], room
+        )
     parts = f"{number} parts" if number > 1 else ""
     note = note_sources.told(snapshot, id)
     named = " ".join(filter(None, (name, located(fact["uri"], "", name), note)))
     dated = joined(fact["by"], date)
     line = ", ".join(filter(None, [dated, named, f"{characters:,} characters", parts]))
     return f"- [{alias}] {line}{': ' if summary else ''}{summary}"
-
-
-def _beginning(snapshot: Snapshot, id: str) -> str:
-    rows = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
-    text = rows[0][:BEGINNING] if rows else ""
-    if note_sources.is_note(snapshot, id):
-        row = {"document_id": id, "text": text, "char_start": 0}
-        text = note_sources.with_ids(snapshot, row)
-    return readable(text)
-
-
-def _titles(
-    snapshot: Snapshot,
-    ids: Sequence[str],
-    alias: Mapping[str, str],
-    kept: Filters | None,
-    by_topic: bool,
-) -> list[Shown]:
-    """A line for each title in the order of `ids`, or below their topics, the largest topic first. Of a title that
-    more than VERSIONS documents have, each has a line, with its path."""
-    facts = documents(snapshot)
-    same = lists_of(
-        (id if hits.untitled(facts[id]) else facts[id]["document"][2].casefold(), id) for id in ids
-    )
-    of_line: dict[str, list[str]] = {}
-    for group in same.values():
-        parts = [group] if len(group) <= VERSIONS else [[id] for id in group]
-        of_line |= {part[0]: part for part in parts}
-    names = [hits.names_of(snapshot)[id] for id in ids if hits.untitled(facts[id])]
-    suffixes = {PurePosixPath(name).suffix for name in names}
-    suffix = (
-        suffixes.pop() if len(suffixes) == 1 else ""
-    )  # of all: their names without it are ids too
-    lines = {
-        id: partial(_title, snapshot, id, [alias[other] for other in of_line[id]], suffix)
-        for id in ids
-        if id in of_line
-    }
-    if not by_topic:
-        return [*lines.values()]
-    found: list[Shown] = []
-    for topic in topics.of_main(snapshot, kept):
-        of_topic = [id for id in lines if id in topic.main]
-        for at, line in enumerate(map(lines.pop, of_topic)):
-            number = sum(id in topic.main for id in ids)
-            found.append(line if at else partial(_below, snapshot, topic, number, line))
-    return [*found, *lines.values()]
-
-
-def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -> str:
-    topics.describe(snapshot, topic)
-    return f"[c{topic.n}] {topic.title}, {counted(number, 'documents')}:\n{title()}"
-
-
-def _title(snapshot: Snapshot, id: str, aliases: Sequence[str], suffix: str) -> str:
-    """`- [t12] [t98] Title` of two documents; `- note: how it begins`, since the name of a file is an id as well,
-    also without its suffix."""
-    fact = documents(snapshot)[id]
-    if hits.untitled(fact) and (begins := quote.lead(_beginning(snapshot, id), topics.BEGINS)):
-        name = hits.names_of(snapshot)[id].removesuffix(suffix)
-        return f"- {name}: {one_line(begins, topics.BEGINS)}"
-    listed = " ".join(f"[{alias}]" for alias in aliases)
-    name = hits.names_of(snapshot)[id] if len(aliases) == 1 else fact["document"][2]
-    return f"- {listed} {one_line(name, topics.TITLE)}"

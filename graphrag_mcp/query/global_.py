@@ -1,6 +1,6 @@
 """Global search: what the corpus as a whole says about a question.
 
-Without a model: a map of the topics where the question names none (topics.py), else the best sentence
+Without a model: a map of the topics where the question names none (topic_map.py), else the best sentence
 of each document on it (survey.py), after what written reports say (reports.py). With a model: an answer from
 the reports nearest to the question."""
 
@@ -20,6 +20,7 @@ from graphrag_mcp.query import (
     reports,
     sections,
     survey,
+    topic_map,
     topics,
 )
 from graphrag_mcp.query.context import late
@@ -122,7 +123,9 @@ def show(
         level = request.level
         if of_several_parts(query) and not offset:
             result.hint = joined(result.hint, MAP_ALONE)
-        result = topics.overview(result, parts, budget, level=level, offset=offset, cursor=cursor)
+        result = topic_map.overview(
+            result, parts, budget, level=level, offset=offset, cursor=cursor
+        )
         return result if result.communities or offset else _nothing(result, parts, budget)
     if found is None:
         found = [local.asked(part, query) for part in parts]

@@ -86,11 +86,11 @@ class _Search:
         request = self.request
         self.parts = narrowed(self.corpora, request.filters, request.min_rating)
         if not request.query and not any(kept and kept.first for _, _, kept in self.parts):
-            from graphrag_mcp.query import topics
+            from graphrag_mcp.query import topic_map
 
             self.found.mode = "overview"
-            self.found.hint = joined(self.found.hint, topics.UNASKED)
-            return topics.overview(self.found, self.parts, self.budget)
+            self.found.hint = joined(self.found.hint, topic_map.UNASKED)
+            return topic_map.overview(self.found, self.parts, self.budget)
         sources, notes = found_in(self.parts, request, self.askers)
         useful = [source for source in sources if source.useful]
         self.found.hint = joined(self.found.hint, *notes)

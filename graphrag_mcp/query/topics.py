@@ -1,4 +1,4 @@
-"""The topics of a corpus: its communities, with what is characteristic of each, and their map.
+"""The topics of a corpus: its communities, with what is characteristic of each (their map: topic_map.py).
 
 What a model or an agent wrote about a community stands in place of what is found by counting."""
 
@@ -7,22 +7,20 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphrag_mcp.packing.budget import HIGHEST, located, one_line
-from graphrag_mcp.packing.page import Page, finished, page_of
+from graphrag_mcp.packing.budget import located, one_line
 from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.query import context, groups, hits, note_sources, summaries, times
-from graphrag_mcp.query.filters import Filters, Part
+from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.query.hits import Hit
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import counted, is_cjk, lists_of, terms
-from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import Citation, SearchResult
+from graphrag_mcp.types import Citation
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
 READ = 30  # passages of a community whose sentences are compared
@@ -30,21 +28,7 @@ NAMES, DOCUMENTS = 5, 12  # shown of a topic
 BELOW = 4  # topics inside a topic that are named with it
 LENGTH = 220  # characters of a sentence
 WIDE = 1 / 3  # share of the documents of a topic that only the topics inside it describe
-SHARES = 15  # topics that share the room of a map
-LISTED = 20  # tokens of a topic in the list of those without an entry
 LEVELS = 3  # of topics by which titles are listed
-MANY = 100  # documents from which on a map says how to list the titles of all
-TITLE = 80  # characters of a title in the list of all
-# Of how a document without a title begins. With 80 the list of 668 news articles had 45,000 characters, a map did not
-# name the call, and of three agents with 120,000 characters to read none made it.
-BEGINS = 40
-BEGINS_TOKENS, SAMPLE = 10, 40  # at least, of Chinese 45; of how many documents these are counted
-# Tokens of a page of it: some clients cut a result of more than 30,000 characters.
-ONE_PAGE = 10_000
-BESIDE, BESIDE_TOKENS = 10, 8  # characters and tokens beside a title in that list
-A_TOPIC, A_TOPIC_TOKENS = 150, 50  # of the line of a topic above
-ROOM = 140  # tokens of a topic for which the topics inside it are shown
-UNASKED = "The question was empty; this is an overview. Ask with query=..."
 _STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
 
 Row = Mapping[str, Any]
@@ -81,107 +65,6 @@ class Counts:
     described: dict[str, Topic] = field(default_factory=dict)
 
 
-# ---- the map -------------------------------------------------------------------------------------
-
-
-def overview(
-    result: SearchResult,
-    corpora: Sequence[Part],
-    budget: int,
-    *,
-    level: int = -1,
-    offset: int = 0,
-    cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
-) -> SearchResult:
-    """The result with the map of each corpus, which gets an equal share of the budget. The map of a
-    single corpus has pages."""
-    if not offset:  # beside the text, which is a quotation
-        missing = (summaries.missing(snapshot) for _, snapshot, _ in corpora)
-        result.hint = " ".join(filter(None, (result.hint, *missing)))
-    page = page_of(result, budget)
-    room, left, documents = page.room, 0, 0
-    for number, part in enumerate(corpora):
-        share = room // (len(corpora) - number)
-        part_page = Page(share, page.characters)
-        shown, rest = _add_map(part_page, part, level, offset)
-        room -= share - part_page.room
-        left += rest if len(corpora) == 1 else 0
-        page.blocks += part_page.blocks
-        page.citations |= part_page.citations
-        result.communities += shown
-        documents += len(set(count(part[1]).documents.values()))
-    result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
-    return finished(result, page, left, offset + len(result.communities), cursor)
-
-
-def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str], int]:
-    """Add the topics of a level to the page, those of most documents first, from the place `first` on:
-    ids of those that are shown, and how many have had no room. Each document counts in one topic, and
-    the last line says how many topics and documents are not shown, so that the shares add up."""
-    corpus, snapshot, kept = part
-    known, prefix = count(snapshot), f"{corpus}/" if corpus else ""
-    found = of_level(snapshot, level, kept)
-    documents: set[str] = set().union(*(topic.documents for topic in found))
-    total = _number(known, documents)
-    if not first:
-        of = f" in corpus {corpus}" if corpus else ""
-        rows = "" if total == len(documents) else " In shares the rows of a sheet count as one."
-        titles = "" if kept is not None or len(documents) < MANY else _all_titles(snapshot)
-        page.add(
-            f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n"
-        )
-    shown: list[str] = []
-    reserve = min(len(found) * LISTED, page.room // 4)  # for the rest, by title
-    page.room -= reserve
-    for number, topic in enumerate(found[first:], first):
-        describe(snapshot, topic, kept, corpus)
-        share = page.room // max(min(len(found) - number, SHARES), 1)
-        head = f"[{prefix}c{topic.n}] {topic.title}: {_share(snapshot, topic, total)}"
-        lines = [head]
-        if topic.names:
-            lines.append(f"  Names: {', '.join(topic.names)}")
-        if topic.share > WIDE or share > ROOM:
-            if below := inside(snapshot, topic, kept, prefix):
-                lines.append(f"  Inside: {below}")
-        lines += [f"  - {text} [{place.id}]{context.where(place)}" for text, place in topic.said]
-        cited = [place for _, place in topic.said]
-        if not page.add("\n".join(lines), cited) and not page.add(head):
-            break
-        shown.append(f"{prefix}c{topic.n}")
-    rest = found[first + len(shown) :]
-    page.room += reserve
-    more = sum(len(topic.main) for topic in rest)
-    others = f"{counted(len(rest), 'more topics')} with {counted(more, 'more documents')}"
-    if rest and not page.add(f"{others}: {_listed(snapshot, rest, kept, prefix)}."):
-        page.add(f"{others}.")
-    if not first:
-        passing: set[str] | None = None
-        if kept is not None and not all_pass(kept):
-            passing = {known.documents[unit] for unit in kept.units(snapshot)}
-        page.add(groups.overview(snapshot, passing, prefix))
-    return shown, len(rest)
-
-
-def _all_titles(snapshot: Snapshot) -> str:
-    """How to list the titles of all documents, and how long that list is; "" for one that no result can hold."""
-    names, facts = hits.names_of(snapshot), times.documents(snapshot)
-    titles = [names[id][:TITLE] for id in facts]
-    topics, untitled = len(of_main(snapshot)), [id for id in facts if hits.untitled(facts[id])]
-    characters = sum(map(len, titles)) + len(titles) * BESIDE + topics * A_TOPIC
-    characters += len(untitled) * BEGINS
-    begins = hits.openings_of(snapshot, untitled[:: math.ceil(len(untitled) / SAMPLE) or 1])
-    of_begins = sum(map(count_tokens, begins.values())) / max(len(begins), 1)
-    tokens = sum(map(count_tokens, titles)) + len(titles) * BESIDE_TOKENS + topics * A_TOPIC_TOKENS
-    tokens += len(untitled) * max(of_begins, BEGINS_TOKENS)
-    pages = math.ceil(tokens / ONE_PAGE)
-    on_pages = f", on {pages} pages" if pages > 1 else ""
-    told = (
-        f" The titles of all, {math.ceil(characters / 1000)},000 characters at most{on_pages}: "
-        f"list_documents(max_tokens={math.ceil(tokens / pages / 100) * 100})."
-    )
-    return told if tokens <= HIGHEST else ""
-
-
 def of_main(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
     """The topics with documents of their own, of the coarsest level that has two; else the only one."""
     found: list[Topic] = []
@@ -192,12 +75,12 @@ def of_main(snapshot: Snapshot, kept: Filters | None = None) -> list[Topic]:
     return found
 
 
-def _number(known: Counts, documents: Iterable[str]) -> int:
+def number_of(known: Counts, documents: Iterable[str]) -> int:
     """How many documents these are, where the rows of a sheet count as one."""
     return len({known.sheets.get(document, document) for document in documents})
 
 
-def _listed(
+def listed(
     snapshot: Snapshot, topics: Sequence[Topic], kept: Filters | None, prefix: str = ""
 ) -> str:
     """`Latin America [c64], 3 documents; ...`"""
@@ -216,7 +99,7 @@ def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
     every = of_level(snapshot, row["level"])
     topic = next((topic for topic in every if topic.id == id), Topic(id, row["n"]))
     describe(snapshot, topic)
-    return topic, _share(snapshot, topic, _number(known, known.documents.values()))
+    return topic, share_line(snapshot, topic, number_of(known, known.documents.values()))
 
 
 def inside(snapshot: Snapshot, topic: Topic, kept: Filters | None = None, prefix: str = "") -> str:
@@ -232,20 +115,20 @@ def inside(snapshot: Snapshot, topic: Topic, kept: Filters | None = None, prefix
         return ""
     most = 3 * BELOW if topic.share > WIDE else BELOW
     rest = f"; {len(below) - most} more" if len(below) > most else ""
-    return _listed(snapshot, below[:most], kept, prefix) + rest
+    return listed(snapshot, below[:most], kept, prefix) + rest
 
 
 def largest(snapshot: Snapshot, most: int, kept: Filters | None = None) -> list[tuple[Topic, str]]:
     """The largest topics, each with the share of the documents that it holds."""
     found = of_level(snapshot, 0, kept)[:most]
     known = count(snapshot)
-    total = _number(known, known.documents.values())
+    total = number_of(known, known.documents.values())
     for topic in found:
         describe(snapshot, topic, kept)
-    return [(topic, _share(snapshot, topic, total).partition(", ")[0]) for topic in found]
+    return [(topic, share_line(snapshot, topic, total).partition(", ")[0]) for topic in found]
 
 
-def _share(snapshot: Snapshot, topic: Topic, total: int) -> str:
+def share_line(snapshot: Snapshot, topic: Topic, total: int) -> str:
     """`12 % of the documents, 1972-10-06 to 2017-09-11`: each document counts in one topic of a
     level."""
     share = f"{100 * topic.share:.0f} % of the documents"

@@ -99,7 +99,7 @@ def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_a
     assert asked, first
     listed = list_documents(snapshot, max_tokens=int(asked[2]))
     assert len(listed.text) <= 1_000 * int(asked[1])
-    assert not listed.more and all((title.format(*each) or f"n{each[1]}.txt") in listed.text for each in words)
+    assert not listed.more and all((title.format(*each) or f"- n{each[1]}: ") in listed.text for each in words)
 
 
 def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_path: Path) -> None:

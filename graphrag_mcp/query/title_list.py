@@ -1,0 +1,109 @@
+"""The titles of all documents by topic, a line each, and the call that lists them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePosixPath
+
+from graphrag_mcp.packing.budget import HIGHEST, one_line
+from graphrag_mcp.query import context, hits, note_sources, render, times, topics
+from graphrag_mcp.query.filters import Filters
+from graphrag_mcp.store.tables import Snapshot, values_of
+from graphrag_mcp.text import quote
+from graphrag_mcp.text.prose import readable
+from graphrag_mcp.text.terms import counted, lists_of
+from graphrag_mcp.text.tokens import count_tokens
+
+BEGINNING = 6_000  # characters of a document that are read for its line
+TITLE = 80  # characters of a title in the list of all
+# Of how a document without a title begins. With 80 the list of 668 news articles had 45,000 characters, a map did not
+# name the call, and of three agents with 120,000 characters to read none made it.
+BEGINS = 40
+VERSIONS = 1 + render.ALSO  # documents of one title that share a line
+SAMPLE = 40  # lines that are measured to tell how long the list is
+ONE_PAGE = (
+    10_000  # tokens of a page of it: some clients cut a result of more than 30,000 characters
+)
+
+Shown = Callable[[], str]  # a line, made when it is shown
+
+
+def told(snapshot: Snapshot) -> str:
+    """How to list the titles of all documents, and how long that list is; "" for one that no result can hold. Every
+    k-th line is measured, and a tenth is added."""
+    facts, notes = times.documents(snapshot), note_sources.ids(snapshot)
+    every = lines(snapshot, [id for id in facts if id not in notes], None, by_topic=True)
+    sample = [line() for line in every[:: math.ceil(len(every) / SAMPLE)]]
+    share = 1.1 * len(every) / len(sample)
+    characters = share * math.fsum(len(line) + 1 for line in sample)
+    tokens = share * math.fsum(count_tokens(line) + 2 for line in sample)
+    if tokens > HIGHEST:
+        return ""
+    pages = math.ceil(tokens / ONE_PAGE)
+    on_pages = f", on {pages} pages" if pages > 1 else ""
+    return (
+        f" The titles of all, {math.ceil(characters / 1000)},000 characters at most{on_pages}: "
+        f"list_documents(max_tokens={math.ceil(tokens / pages / 100) * 100})."
+    )
+
+
+def beginning(snapshot: Snapshot, id: str) -> str:
+    rows = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
+    text = rows[0][:BEGINNING] if rows else ""
+    if note_sources.is_note(snapshot, id):
+        row = {"document_id": id, "text": text, "char_start": 0}
+        text = note_sources.with_ids(snapshot, row)
+    return readable(text)
+
+
+def lines(
+    snapshot: Snapshot, ids: Sequence[str], kept: Filters | None, by_topic: bool
+) -> list[Shown]:
+    """A line for each title in the order of `ids`, or below their topics, the largest topic first. Of a title that
+    more than VERSIONS documents have, each has a line, with its path."""
+    facts, first = times.documents(snapshot), context.first_ids(snapshot, ids)
+    alias = {id: first.get(id) or facts[id]["document"][0] for id in ids}
+    same = lists_of(
+        (id if hits.untitled(facts[id]) else facts[id]["document"][2].casefold(), id) for id in ids
+    )
+    of_line: dict[str, list[str]] = {}
+    for group in same.values():
+        parts = [group] if len(group) <= VERSIONS else [[id] for id in group]
+        of_line |= {part[0]: part for part in parts}
+    names = [hits.names_of(snapshot)[id] for id in ids if hits.untitled(facts[id])]
+    suffixes = {PurePosixPath(name).suffix for name in names}
+    # Names without the suffix are ids too.
+    suffix = suffixes.pop() if len(suffixes) == 1 else ""
+    shown = {
+        id: partial(_title, snapshot, id, [alias[other] for other in of_line[id]], suffix)
+        for id in ids
+        if id in of_line
+    }
+    if not by_topic:
+        return [*shown.values()]
+    found: list[Shown] = []
+    for topic in topics.of_main(snapshot, kept):
+        of_topic = [id for id in shown if id in topic.main]
+        for at, line in enumerate(map(shown.pop, of_topic)):
+            number = sum(id in topic.main for id in ids)
+            found.append(line if at else partial(_below, snapshot, topic, number, line))
+    return [*found, *shown.values()]
+
+
+def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -> str:
+    topics.describe(snapshot, topic)
+    return f"[c{topic.n}] {topic.title}, {counted(number, 'documents')}:\n{title()}"
+
+
+def _title(snapshot: Snapshot, id: str, aliases: Sequence[str], suffix: str) -> str:
+    """`- [t12] [t98] Title` of two documents; `- note: how it begins`, since the name of a file is an id as well,
+    also without its suffix."""
+    fact = times.documents(snapshot)[id]
+    if hits.untitled(fact) and (begins := quote.lead(beginning(snapshot, id), BEGINS)):
+        name = hits.names_of(snapshot)[id].removesuffix(suffix)
+        return f"- {name}: {one_line(begins, BEGINS)}"
+    listed = " ".join(f"[{alias}]" for alias in aliases)
+    name = hits.names_of(snapshot)[id] if len(aliases) == 1 else fact["document"][2]
+    return f"- {listed} {one_line(name, TITLE)}"
