@@ -124,15 +124,6 @@ def test_an_expression_deeper_than_the_parser_follows_takes_no_definition_away(
     assert [one.inside for one in file.references if one.name == "before"] == ["lab.a.after"]
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.js", "const x = {}\n"), ("a.ts", "let x: {} = 1\n"), ("a.go", "var x = {}\n"), ("a.rs", "static X: u32 = {};\n")])
-def test_other_languages_keep_their_definitions_beside_a_deep_expression(name: str, text: str) -> None:
-    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
-    word = {"a.go": "func", "a.rs": "fn"}.get(name, "function")
-    for deep in ("(" * 9_000 + "1" + ")" * 9_000, "1" + " +\n1" * 20_000, "A" + " |\nA" * 20_000):
-        file = parse(f"lab/{name}", f"{word} before() {{}}\n{text.format(deep)}{word} after() {{ before() }}\n")
-        assert file is not None and {one.short for one in file.symbols} >= {"before", "after"}
-
-
 def test_what_is_no_source_or_broken_never_raises() -> None:
     assert parse("lab/notes.md", "def f(): pass") is None
     for broken in ("def f(:\n  pass", "x = '\0'", "(" * 5_000, "print 'two'\n"):
@@ -167,18 +158,6 @@ def test_a_file_is_found_by_its_module_and_the_definitions_of_a_passage(tmp_path
     index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
     result = local_search(open_snapshot(tmp_path / "c"), "Handler.stop in pkg.beta fails", max_tokens=4_000)
     assert result.citations[0].uri.endswith("pkg/beta.py") and result.citations[0].line_start > 40
-
-
-def test_a_long_issue_is_read_to_its_end(tmp_path: Path) -> None:
-    """Beyond 64 terms: the last line names what matters."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.py").write_text("def quayside_manifest():\n    return 1\n", "utf-8")
-    words = [a + b + c for a in ("ba", "du", "fi", "go") for b in ("ka", "le", "mo", "nu", "pi") for c in ("ra", "so", "ti", "vu", "ze")]
-    (tmp_path / "docs" / "b.py").write_text(f"def other():\n    return {', '.join(words[:4])}\n", "utf-8")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
-    issue = " ".join(words[3:]) + " raised in quayside_manifest"
-    result = local_search(open_snapshot(tmp_path / "c"), issue)
-    assert result.citations[0].uri.endswith("a.py")
 
 
 def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.cli.main import main
-from graphrag_mcp.code import links
 from graphrag_mcp.code.folders import SMALL, by_folder
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
 from graphrag_mcp.code.symbols import SourceFile
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index import batches, communities
+from graphrag_mcp.index import batches
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster, texts_of
 from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.run import Cancelled
@@ -192,38 +191,6 @@ def test_settings_that_name_modules_reach_every_file() -> None:
     for before, after in (([plain], [named]), ([], [named]), ([named], [])):
         assert touched(before, after, files.values()) is None
     assert touched([named], [named], [*files.values(), named]) == {"x/tsconfig.json"}
-
-
-def test_an_edit_of_source_code_resolves_and_divides_no_more_than_it_touches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, home = tmp_path / "crates", tmp_path / "home"
-    topics = {"sea": "mussels tide harbour ships anchor nets", "rail": "trains signal platform tracks engine wagon"}
-    notes = {f"docs/{name}{n}.md": f"# Note {n}\n\n" + " ".join([*text.split()[n % 6:], f"{name}{n % 9}", *text.split()])
-             for name, text in topics.items() for n in range(40)}  # fmt: skip
-    write(folder, {**FILES, **notes, "alone.py": "def alone(item):\n    return alone(item)\n"})
-    index(folder, home)
-    divided, resolved = [], []
-    leiden, resolve_ = communities._leiden, links.resolve
-    monkeypatch.setattr(communities, "_leiden", lambda *given: divided.append(1) or leiden(*given))
-    monkeypatch.setattr(links, "resolve", lambda *given: resolved.append(given[2]) or resolve_(*given))
-    edits = [
-        ("pkg/scales.py", "class Scale:\n    def measure_mass(self, thing):\n        return 2\n"),
-        ("pkg/scales.py", "def weigh(thing):\n    return Scale(thing)\n\n\nclass Scale:\n    pass\n"),
-        ("alone.py", "def alone(item):\n    return 1\n"),
-        ("new.py", "from pkg import Crate\n\n\ndef filled():\n    return Crate().open()\n"),
-    ]
-    for name, text in edits:
-        write(folder, {name: text})
-        after = index(folder, home)
-        assert not divided
-        assert digest(after) == digest(index(folder, tmp_path / "fresh" / str(len(resolved))))
-        divided.clear()
-    reached = [one if one is None else {uri.removeprefix("crates/") for uri in one} for one in resolved[::2]]
-    assert reached[2:] == [{"alone.py"}, None] and "alone.py" not in reached[0] | reached[1] >= {"app.py", "pkg/core.py"}
-    assert len(after.rows("communities", "level = 0")) > 2
-    write(folder, {"docs/sea3.md": "# Note\n\nMussels again."})
-    assert digest(index(folder, home)) == digest(index(folder, tmp_path / "last")) and divided
 
 
 def grouped(files: dict[str, str]) -> Hierarchy:

@@ -15,10 +15,8 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.evaluate.evaluate import (
     EvalResult,
     Question,
-    _quantiles,
     evaluate,
     is_document,
-    plain,
     read_questions,
     table,
 )  # fmt: skip
@@ -90,11 +88,6 @@ def test_a_question_that_fails_counts_as_nothing_found_and_is_named() -> None:
     assert "it broke" in table(result)
 
 
-def test_of_two_times_the_median_lies_between_them() -> None:
-    assert _quantiles([3.0, 1.0]) == (2.0, 3.0) and _quantiles([7.0]) == (7.0, 7.0) and _quantiles([]) == (0.0, 0.0)
-    assert _quantiles([float(one) for one in range(101)]) == (50.0, 95.0)
-
-
 def test_gold_that_the_index_does_not_hold_is_told_from_gold_that_was_not_found() -> None:
     result = evaluate("x", [ADA], ["local"], scripted, documents=cited("f/b.md"))
     assert result.unknown_gold == ("ada.md",) and "In no document of this index: 1 gold document (ada.md)." in table(result)
@@ -109,10 +102,6 @@ def test_gold_that_the_index_does_not_hold_is_told_from_gold_that_was_not_found(
 def test_a_document_is_known_by_uri_file_name_title_or_id(gold: str, same: bool) -> None:
     held = cited("f/sub/ada.md")[0].model_copy(update={"title": "Ada page"})
     assert is_document(gold, held) is same
-
-
-def test_strings_are_compared_by_letters_and_digits() -> None:
-    assert plain("Ｃａｆé — 12,5 ÄÖ\n十一点二米") == "café125äö十一点二米"
 
 
 # ---- the sample corpus -----------------------------------------------------------------------------

@@ -16,8 +16,6 @@ from graphrag_mcp.errors import BadInput, ModelError, NotFound
 from graphrag_mcp.evaluate.tune import (
     TuneResult,
     clean,
-    clean_types,
-    excerpts,
     read_profile,
     sample,
     tune,
@@ -176,20 +174,6 @@ def test_an_incomplete_profile_says_which_defaults_stay(run: Callable[..., TuneR
     assert "role" in prompts.load("report", tmp_path / "c").get_identifiers()
 
 
-def test_one_short_document_is_tuned_as_far_as_it_goes(tmp_path: Path) -> None:
-    text = "Ada Calloway kept the light of Corrie Point. The $5 lamp of Corrie Point stood near </text> the door."
-    snapshot = indexed(tmp_path / "c", {"one": text})
-    chat = model()
-    asker = Asker(None, chat, None)
-    try:
-        result = tune(tmp_path / "c", snapshot, Settings(), asker)
-    finally:
-        asker.close()
-    assert (result.sampled, result.degraded) == (1, ())
-    ((message,),) = chat.calls
-    assert "The $5 lamp" in message.content and "near <\\/text> the" in message.content
-
-
 def test_an_empty_index_is_refused(tmp_path: Path) -> None:
     index_documents(tmp_path / "empty", IndexRequest(texts=(InlineText(id="a", text=" "),)), Settings(home=tmp_path))
     asker = Asker(None, model(), None)
@@ -221,39 +205,13 @@ def test_the_prompt_for_agents_names_every_file_and_every_variable_that_tuning_w
     assert "tuned.json" in told and "extract_examples.md" in told
 
 
-# ---- the sample, excerpts, replies ---------------------------------------------------------------
-
-
 # ---- the sample -------------------------------------------------------------------------------------
-
-
-def test_the_same_content_gives_the_same_random_sample_whatever_its_history(tmp_path: Path) -> None:
-    texts = {f"d{n}": f"Vessel {n} lay at berth {n} of Corrie harbour in 19{n:02}." for n in range(30)}
-    once = indexed(tmp_path / "a", texts)
-    indexed(tmp_path / "b", dict(reversed(texts.items())))
-    twice = indexed(tmp_path / "b", {"d3": texts["d3"] + " It left."})
-    twice = indexed(tmp_path / "b", {"d3": texts["d3"]})
-    chosen = sample(once)
-    assert chosen == sample(twice) and len(chosen) == 15
-
-
-def test_a_text_that_stands_in_several_documents_is_sampled_once(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path, {"a": "The same text.", "b": "The same text.", "c": "Another text."})
-    assert sorted(sample(snapshot)) == ["Another text.", "The same text."]
 
 
 def test_a_key_that_stands_in_a_text_is_in_no_sample(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a": f"The ferry of Corrie harbour. api_key = \"{'Ab3dE6gH9k' * 3}\" is set."})
     (text,) = sample(snapshot)
     assert "Corrie" in text and "Ab3dE6gH9k" not in text and "****" in text
-
-
-def test_excerpts_share_their_tokens_and_end_with_sentences() -> None:
-    long = " ".join(f"Sentence number {n} speaks of the harbour." for n in range(100))
-    pieces = excerpts(["A short one.", long, long.replace("harbour", "mole")], 200)
-    assert sum(map(count_tokens, pieces)) <= 200 < sum(map(count_tokens, pieces)) + 20
-    assert pieces[0] == "A short one." and all(piece.endswith(".") for piece in pieces)
-    assert excerpts(["x" * 5000], 20) and count_tokens(excerpts(["x" * 5000], 20)[0]) <= 20
 
 
 # ---- reading replies --------------------------------------------------------------------------------
@@ -274,12 +232,6 @@ def test_a_profile_is_read_in_any_of_its_usual_forms(reply: str) -> None:
 def test_a_reply_without_persona_and_types_is_no_profile(reply: str) -> None:
     with pytest.raises(BadReply):
         read_profile(reply)
-
-
-def test_types_are_short_lower_case_each_once_and_at_most_twenty() -> None:
-    said = ["Person", "person ", "other", "a type of five whole words", "", None, 7, "$ship", "<b>pier</b>", "船舶", *map(chr, range(97, 123))]
-    assert clean_types(said)[:4] == ("person", "ship", "pier", "船舶") and len(clean_types(said)) == 20
-    assert clean_types(None) == clean_types(5) == ()
 
 
 def test_a_long_text_is_cut_where_a_sentence_ends() -> None:

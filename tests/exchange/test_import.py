@@ -226,16 +226,6 @@ def test_communities_that_an_update_appended_are_computed_again_and_the_others_k
     assert doctor(tmp_path / "c") == []
 
 
-def test_reports_that_are_no_longer_there_go(tmp_path: Path) -> None:
-    source = made.write(tmp_path / "out", made.graphrag())
-    bring(tmp_path / "c", source)
-    (source / "communities.parquet").unlink()
-    (source / "community_reports.parquet").unlink()
-    bring(tmp_path / "c", source)
-    assert {row["method"] for row in rows(open_snapshot(tmp_path / "c"), "reports")} == {"extractive"}
-    assert doctor(tmp_path / "c") == []
-
-
 def test_two_documents_of_one_title_and_rows_of_a_table_keep_their_names_and_values(tmp_path: Path) -> None:
     tables = made.graphrag()
     for row in tables["documents"]:

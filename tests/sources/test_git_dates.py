@@ -90,15 +90,6 @@ def test_a_folder_inside_a_checkout_and_two_checkouts_in_a_folder_are_dated(chec
     assert dated(folder.parent) == {f"notes/{name}": day for name, day in EVERY.items()} | {"more/plan.md": DAYS[2]}
 
 
-def test_one_call_of_git_log_reads_the_history_of_all_files(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    for n in range(20):
-        checkout.commit(DAYS[2], **{f"note{n}": f"Note {n} is on the crane."})
-    called, start = [], subprocess.Popen
-    monkeypatch.setattr(git.subprocess, "Popen", lambda words, **more: called.append(words) or start(words, **more))
-    assert len(dated(checkout.folder)) == 23
-    assert ["log" in words for words in called].count(True) == 1 and len(called) == 2
-
-
 def test_names_of_any_letters_are_dated(checkout: Checkout) -> None:
     names = ("ünïcode 二.md", 'quo"te.md', "tab\there.md", "docs/ünï/a b.md", ":(top)x.md", "*.md")
     for name in names:
@@ -337,12 +328,6 @@ def test_what_is_committed_later_is_dated_by_the_next_run_and_equals_a_fresh_ind
 def test_without_the_setting_git_is_not_started(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git.subprocess, "Popen", lambda *words, **more: pytest.fail("Git was started"))
     assert set(indexed(checkout, git_dates=False)[0].values()) == {""}
-
-
-def test_a_run_that_stops_at_a_limit_dates_the_rest_later(checkout: Checkout) -> None:
-    indexed(checkout, git_dates=False)
-    indexed(checkout, max_files=1)
-    assert indexed(checkout)[0] == EVERY
 
 
 def test_rows_of_a_table_have_no_day_of_a_commit(checkout: Checkout) -> None:

@@ -88,19 +88,6 @@ def test_a_readable_body_with_a_signature_or_coded_letters_is_no_loss(body: byte
     assert text.endswith(body.decode().strip() + "\n") and not lost
 
 
-def test_of_two_alternatives_the_readable_one_is_no_loss() -> None:
-    broken = base64.b64encode(bytes(range(256))).decode()
-    (text,), lost = read(
-        (
-            "From: a@b.example\nSubject: Ferry\nContent-Type: multipart/alternative; boundary=B\n\n--B\n"
-            f"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n{broken}\n--B\n"
-            "Content-Type: text/html\n\n<p>The ferry costs twelve.</p>\n--B--\n"
-        ).encode(),
-        "eml",
-    )
-    assert "The ferry costs twelve." in text and not lost
-
-
 def test_a_member_that_its_reader_cannot_take_ends_no_other() -> None:
     out = io.BytesIO()
     with ZipFile(out, "w") as bundle:

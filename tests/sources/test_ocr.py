@@ -16,7 +16,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import ocr, read
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import NotRead, Piece
+from graphrag_mcp.sources.piece import Piece
 from graphrag_mcp.sources.walk import ocr_installed
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.segments import live_documents
@@ -154,26 +154,6 @@ def test_pictures_that_are_too_large_or_too_many_are_one_line_and_cost_nothing(s
     assert read.parse(scan("PNG"), "png") == began
 
 
-def test_a_pdf_behind_as_many_pictures_as_are_read_is_named_with_that_reason() -> None:
-    box = io.BytesIO()
-    with ZipFile(box, "w") as packed:
-        packed.writestr("a.tiff", frames(ocr.MOST))
-        packed.writestr("b.pdf", pages(2, grey(), 620, 200))
-    _, left = read.parse(box.getvalue(), "zip")
-    assert left == NotRead("b.pdf", "no text in it: the file holds over 500 pictures, and no more are read")
-
-
-def test_pictures_of_16_bits_are_read_in_both_orders_of_bytes() -> None:
-    from PIL import Image
-
-    deep = Image.open(io.BytesIO(scan("PNG"))).convert("L").convert("I").point(lambda value: value * 257)
-    for mode in ("I;16", "I;16B"):
-        out = io.BytesIO()
-        deep.convert(mode).save(out, "TIFF")
-        (piece,) = read.parse(out.getvalue(), "tiff")
-        assert isinstance(piece, Piece) and plain(LINES[0]) in plain(piece.text)
-
-
 def test_a_file_with_pictures_has_the_memory_of_any_file() -> None:
     """A picture of nearly as many pixels as are read, twice in one process."""
     read.close()
@@ -187,18 +167,6 @@ def test_a_file_with_pictures_has_the_memory_of_any_file() -> None:
 def test_pages_that_show_a_picture_are_read_beside_pages_of_text() -> None:
     (piece,) = read.parse(pages(2, grey(), 620, 200), "pdf")
     assert isinstance(piece, Piece) and piece.metadata["pages_by_ocr"] == 2
-
-
-def test_a_scanned_page_with_a_comment_and_a_text_on_it_is_read_from_its_picture() -> None:
-    shown = b"/Type /Annot /Rect [50 100 545 160] /F 4"
-    notes = (
-        b"<< %s /Subtype /Text /T (Bo) /Contents (ask Tom) >> " % shown
-        + b"<< %s /Subtype /FreeText /DA (/Helv 30 Tf 0 g) /Contents (Urgent matter) >>" % shown
-    )
-    data = scan("PDF").replace(b"/MediaBox", b"/Annots [%s] /MediaBox" % notes)
-    (piece,) = read.parse(data, "pdf")
-    assert isinstance(piece, Piece) and piece.metadata["pages_by_ocr"] == 1
-    assert plain(piece.text) == plain("".join((*LINES, "Comment (Bo): ask Tom", "Urgent matter")))
 
 
 def letter_with_scan() -> bytes:

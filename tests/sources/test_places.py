@@ -109,9 +109,7 @@ def folder_of(tmp_path: Path) -> Path:
     out = io.BytesIO()
     book.save(out)
     (folder / "budget.xlsx").write_bytes(out.getvalue())
-    (folder / "standup.vtt").write_text(
-        "WEBVTT\n\n01:02:03.000 --> 01:02:05.000\n<v Ana Holm>The relay burned out.\n"
-    )
+    (folder / "standup.vtt").write_text("WEBVTT\n\n01:02:03.000 --> 01:02:05.000\n<v Ana Holm>The relay burned out.\n")
     return folder
 
 
@@ -156,17 +154,10 @@ def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: 
     numbers = {row["uri"].rpartition("/")[2]: row["n"] for row in rows}
     whole = get_source(snapshot, [f"d{numbers['audit-report.pdf']}"]).text
     assert "(in/audit-report.pdf p. 1)" in whole and "(p. 2)\nTom Reed waited" in whole
-    asked = get_source(
-        snapshot, [f"d{numbers['budget.xlsx']}"], query="price of bollards"
-    ).text
+    asked = get_source(snapshot, [f"d{numbers['budget.xlsx']}"], query="price of bollards").text
     assert "(in/budget.xlsx Costs!A1:B3)" in asked
-    assert (
-        "(p. 2) Tom Reed waited"
-        in documents.list_documents(snapshot, document="audit-report.pdf").text
-    )
-    assert (
-        "(plan.pptx slide 2)" in documents.list_documents(snapshot, query="dredger Marigold").text
-    )
+    assert "(p. 2) Tom Reed waited" in documents.list_documents(snapshot, document="audit-report.pdf").text
+    assert "(plan.pptx slide 2)" in documents.list_documents(snapshot, query="dredger Marigold").text
     shown = texts.document(snapshot, numbers["audit-report.pdf"])["units"]
     assert [unit["place"] for unit in shown] == ["pp. 1-2"]
     (unit,) = snapshot.rows("text_units", "text LIKE '%relay%'", ["id", "n"]).to_pylist()

@@ -20,7 +20,6 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import decode, walk
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.diff import changes
-from graphrag_mcp.sources.html import readable
 from graphrag_mcp.sources.read import Document, inline, load
 from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
 from graphrag_mcp.store import manifest
@@ -28,7 +27,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.citing import file_and_key, is_note
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
-from tests.support.workload import ends, linear
+from tests.support.workload import ends
 
 SETTINGS = Settings(home=Path("unused"))
 
@@ -321,15 +320,6 @@ def test_hostile_html_is_read_in_linear_time(tmp_path: Path, markup: str) -> Non
         one(tmp_path, "a.html", markup)
 
 
-@pytest.mark.parametrize("name", ["nav", "aside"])
-def test_menus_in_menus_are_left_out_in_linear_time(name: str) -> None:
-    def read(size: int) -> None:
-        text = readable(f"<p>{'The quay is deep. ' * size}</p>" + f"<{name}>" * size + "<p>Home" * size + f"</{name}>" * size).text
-        assert text.startswith("The quay") and "Home" not in text
-
-    assert linear(read, 100, largest=4_000)
-
-
 # ---- rows -----------------------------------------------------------------------------------------
 
 
@@ -407,15 +397,6 @@ def test_inline_texts(tmp_path: Path) -> None:
         ("text:n1", "Note", "# Note\nBody"), ("text:ba7816bf8f01", "ba7816bf8f01", "abc"), ("text:same", "T", "second"),
     ]  # fmt: skip
     assert documents[0].metadata == {"who": "me", "when": "2024-01-02 00:00:00"} and documents[0].file == "text:n1"
-
-
-def test_thirty_megabytes_load(tmp_path: Path) -> None:
-    text = "The keeper wrote the hour into the ledger. 微软公司发布了新产品。\n" * 400_000
-    with ends():
-        (document,) = one(tmp_path, "a.txt", text)
-    assert document.text == text
-    (document,) = one(tmp_path, "b.txt", ("Le café est très bon, où ça? Déjà vu.\n" * 300_000).encode("cp1252"))
-    assert document.text.startswith("Le café est très bon, où") and document.metadata == {"encoding": "cp1252"}
 
 
 # ---- objects and rows as documents: a file that is one, and a file that is far too many ----
