@@ -197,11 +197,6 @@ def test_no_character_is_split() -> None:
         assert all(len(word) % 2 == 0 for word in piece.split())
 
 
-def test_the_same_text_gives_the_same_units() -> None:
-    for body in REAL.values():
-        assert chunk(body, ChunkParams()) == chunk(body, ChunkParams())
-
-
 def test_long_lines_and_endless_repetition_are_linear() -> None:
     with ends():
         for body in ("x" * 200_000, "word " * 100_000, "字" * 100_000, "A! " * 50_000, "\n" * 500_000 + "end", "e" + "\u0301" * 40_000):

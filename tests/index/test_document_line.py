@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.openai_server import Server, openai_server
-from tests.support.workload import linear
 
 SECTION = "Ada Lovelace wrote to Charles Babbage about the engine of {0}. She asked him for a drawing of its wheels. " * 12
 TITLE = "# Letters of the engine\n\nDate: 4 May 1842\n\n"
@@ -86,17 +84,6 @@ def test_neither_a_rename_nor_an_edit_in_another_section_buys_an_answer_again(se
     assert again and all(re.search("Melting|Harvest", prompt) for prompt in again), "only what stands in or under these sections"
 
 
-def test_a_dry_run_counts_the_line(server: Server, tmp_path: Path) -> None:
-    long = "# " + "A long title of the letters that counts " * 3
-    docs = written(tmp_path / "docs", "a.md", f"{long}\n\n{SECTION.format('spring')}\n\n{SECTION.format('may')}")
-    settings = on(server, claims_enabled=False, gleanings="0")
-    guess = index(tmp_path / "c", docs, settings, dry_run=True).estimate["by_stage"]["extract"]
-    used = index(tmp_path / "c", docs, settings).usage["by_stage"]["extract"]
-    assert guess["calls"] == used["calls"] > 1
-    assert abs(guess["prompt_tokens"] - used["prompt_tokens"]) <= 0.05 * used["prompt_tokens"]
-    assert all("A long title of the letters" in one for one in lines(server))
-
-
 def test_an_agent_is_shown_the_line_and_its_answer_is_found(tmp_path: Path) -> None:
     folder, settings = tmp_path / "corpora" / "kb", Settings(home=tmp_path, claims_enabled=True)
     text = InlineText("Date: 2 June 1901\n\n## Fire\n\nMira Okafor rebuilt the tide mill.", "a", "Log of the mill")
@@ -135,29 +122,3 @@ def test_only_what_a_document_states_is_in_the_line() -> None:
     assert line("# a comment\nx = 1\n# another\ny = 2\n", 30, uri="docs/x.yaml", title="x.yaml") == ""
     assert line("```\n# no heading\n```\n\n# Part\n\ntext", 28, title="Part") == "Headings: Part"
     assert line("第一行\n=====\n\n2021年4月12日\n\n## 一、旧闸\n\n文", 29) == "Title: 第一行; Date: 2021-04-12; Headings: 一、旧闸"
-
-
-def test_a_heading_further_down_is_no_title_and_changes_no_line_above_it() -> None:
-    text = "## One\n\ntext\n\n## Two\n\ntext\n\n### Deep\n\ntext\n\n## Three\n\nend"
-    assert [line(text, text.index(one)) for one in ("## One", "## Two", "### Deep", "end")] == [
-        "", "", "Headings: Two", "Headings: Three"]  # fmt: skip
-    assert line(text.replace("## Two", "## Another"), text.index("end") + 4) == "Headings: Three"
-    assert line("A title\n\ntext\n\n# Part\n\ntext", 20) == "Title: A title; Headings: Part"
-
-
-def test_the_lines_of_a_long_document_take_time_in_proportion_to_its_length() -> None:
-    def all_lines(sections: int) -> None:
-        context = Context("docs/x.md", "x.md", "## A\n\ntext\n\n" * sections, {})
-        for place in range(sections):
-            context.line(12 * place)
-
-    assert linear(all_lines, 200)
-
-
-def test_a_prompt_of_its_own_may_do_without_the_line(server: Server, tmp_path: Path) -> None:
-    own = tmp_path / "c" / "prompts"
-    own.mkdir(parents=True)
-    (own / "extract.md").write_text("List \"entities\" and \"relationships\".\n<text>\n$text\n</text>", "utf-8")
-    docs = written(tmp_path / "docs", "a.md", TITLE + "Ada Lovelace met Charles Babbage.")
-    result = index(tmp_path / "c", docs, replace(on(server), claims_enabled=False, gleanings="0"))
-    assert result.usage["calls"] == 1 and "<document>" not in server.requests[0].body["messages"][0]["content"]

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tiktoken
 
 from campaigns.model_campaign import write_documents
-from graphrag_mcp.index import dry_run
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest
 from tests.support.openai_server import Server, demonstrated, openai_server
 
@@ -101,17 +98,6 @@ def test_a_dry_run_tells_what_is_derived_again_and_that_it_was_stopped(server: S
     assert index_documents(tmp_path / "d", request, settings(server), cancelled=lambda: True).status == "cancelled"
 
 
-def test_vectors_of_names_that_rules_find_are_foreseen(tmp_path: Path, server: Server) -> None:
-    """They cost about as much as those of passages, and were not counted where no model reads the texts."""
-    notes, chosen = write_documents(tmp_path / "notes", 30), settings(server)
-    request = IndexRequest(paths=(str(notes),), method="light")
-    guess = index_documents(tmp_path / "c", replace(request, dry_run=True), chosen).estimate["by_stage"]["embedding"]
-    used = index_documents(tmp_path / "c", request, chosen).usage["by_stage"]["embedding"]
-    assert 0.5 < guess["calls"] / used["calls"] < 2
-    again = index_documents(tmp_path / "c", replace(request, dry_run=True), chosen).estimate
-    assert "embedding" not in again["by_stage"]
-
-
 def foreseen(folder: Path, files: Path, chosen: Settings, method: str, **more: Any) -> dict[str, Any]:
     request = IndexRequest(paths=(str(files),), method=method, dry_run=True, **more)
     return index_documents(folder, request, chosen).estimate
@@ -129,19 +115,3 @@ def test_what_is_asked_again_and_what_follows_a_new_text_are_foreseen(tmp_path: 
     write_documents(tmp_path / "more", 1, seed=2)
     (tmp_path / "more" / "note000.md").rename(files / "later.md")
     assert foreseen(tmp_path / "llm", files, chosen, "auto")["by_stage"]["report"]["calls"]
-
-
-def test_a_dry_run_counts_with_the_vocabulary_of_tiktoken_where_it_is_on_the_machine(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No test downloads a vocabulary, so this one is made of single bytes and one word."""
-    words = {bytes([byte]): byte for byte in range(256)} | {b"ti": 256, b"de": 257, b"tide": 258}
-    encoding = tiktoken.Encoding("bytes", pat_str=r"\S+|\s+", mergeable_ranks=words, special_tokens={})
-    monkeypatch.setattr(tiktoken, "get_encoding", lambda name: encoding)
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    for there, tokens in ((False, count_tokens("tide all")), (True, 1 + 1 + 3)):
-        if there:
-            (tmp_path / dry_run.VOCABULARY).touch()
-        dry_run._encoding.cache_clear()
-        assert dry_run.tokens_of("tide all") == (tokens)
-    dry_run._encoding.cache_clear()

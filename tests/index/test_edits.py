@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from campaigns.model_campaign import EAGER, demo, write_documents
@@ -23,9 +22,7 @@ from graphrag_mcp.query.edited import log as listed
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import edit_log as logs
-from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.manifest import Manifest, read
-from graphrag_mcp.store.schema import EDIT_LOG
+from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import EditResult, IndexRequest, InlineText
@@ -320,17 +317,6 @@ def test_a_row_that_does_not_follow_the_log_is_found_and_derived_again(kb: Path,
     assert any(one.kind == "edit" for one in doctor(kb))
     doctor(kb, repair=True, rebuild=lambda folder: index_documents(folder, IndexRequest(), Settings()))
     assert content(kb) == before and doctor(kb) == []
-
-
-def test_many_edits_are_written_as_one_segment(tmp_path: Path) -> None:
-    manifest = Manifest("kb")
-    for number in range(segment_store.SEGMENTS + 2):
-        row = logs.LogRow(f"u{number + 1}", "delete", "entity", (f"name {number}",))
-        segments = segment_store.appended(tmp_path, manifest, segment_store.EDITS, logs.to_table([row]))
-        manifest = Manifest("kb", generation=number + 1, segments=segments)
-    assert [one["rows"] for one in manifest.segments] == [segment_store.SEGMENTS + 1, 1]
-    assert [row.id for row in logs.load(tmp_path, manifest)] == [f"u{n + 1}" for n in range(segment_store.SEGMENTS + 2)]
-    assert segment_store.load(tmp_path, manifest, segment_store.EDITS).schema == pa.schema(EDIT_LOG)
 
 
 @pytest.mark.parametrize(

@@ -50,18 +50,14 @@ def test_results_errors_and_the_index_are_the_same_as_here(cluster: Any, tmp_pat
     assert digest(open_snapshot(tmp_path / "inline")) == digest(open_snapshot(tmp_path / "ray"))
 
 
-def test_a_killed_task_and_a_killed_node_cost_nothing_but_time(
-    cluster: Any, tmp_path: Path
-) -> None:
+def test_a_killed_task_and_a_killed_node_cost_nothing_but_time(cluster: Any, tmp_path: Path) -> None:
     engine, log = Ray(), tmp_path / "log"
     items = [(number, str(log)) for number in range(PART * 30)]
     results = engine.map(noted, items)
     found = [next(results) for _ in range(PART)]
     cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
     assert found + list(results) == list(range(PART * 30))
-    assert os.path.exists(f"{log}.died") and {int(one) for one in log.read_text().split()} == set(
-        range(PART * 30)
-    )
+    assert os.path.exists(f"{log}.died") and {int(one) for one in log.read_text().split()} == set(range(PART * 30))
 
 
 def test_a_node_of_another_release_is_said(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,9 +72,4 @@ def test_a_cluster_that_is_not_there_is_said(cluster: Any) -> None:
         with pytest.raises(BadInput, match="the Ray cluster cannot be reached"):
             Ray("127.0.0.1:1")
     finally:
-        ray.init(
-            address=cluster.address,
-            log_to_driver=False,
-            logging_level="error",
-            ignore_reinit_error=True,
-        )
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="error", ignore_reinit_error=True)

@@ -13,7 +13,6 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import tables
 from graphrag_mcp.store.manifest import read
 from graphrag_mcp.store.tables import Snapshot, notes_of, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -193,21 +192,6 @@ def test_any_history_ends_where_a_fresh_index_would(tmp_path: Path, seed: int) -
     assert digest(open_snapshot(tmp_path / "kb")) == fresh
 
 
-def test_a_new_mention_reads_no_old_text_whose_sentence_lost_before(
-    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for at, thing in enumerate(("tables of the moon", "loom of silk", "tides", "game of chess", "path of comets")):
-        (docs / f"old{at}.md").write_text(f"Grace Hopper described the {thing} in a letter.", "utf-8")
-    index(tmp_path / "kb", docs)
-    (docs / "new.md").write_text("Grace Hopper was a mathematician of the navy.", "utf-8")
-    asked, served = [], Snapshot.served
-    monkeypatch.setattr(Snapshot, "served", lambda of, name, *more: asked.append(name) or served(of, name, *more))
-    index(tmp_path / "kb", docs)
-    assert "text_units" not in asked
-    index(tmp_path / "fresh", docs)
-    assert digest(open_snapshot(tmp_path / "kb")) == digest(open_snapshot(tmp_path / "fresh"))
-
-
 def test_rows_of_a_table_are_documents_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     lines = [{"id": f"q{n}", "title": f"Letter {n}", "text": f"Ada Lovelace, letter {n}.", "year": 1840 + n} for n in range(3)]
@@ -237,21 +221,6 @@ def test_a_row_with_a_column_kind_is_no_note(tmp_path: Path) -> None:
     assert named == {"rows.v1/visits.csv#a", "rows.v1/visits.csv#b"}
     uris = {row["id"]: row["uri"] for row in rows(snapshot, "documents")}
     assert [uris[id] for id in notes_of(snapshot)] == ["rows.v1/C# and F.md"]
-
-
-def test_calls_that_write_only_notes_leave_few_files(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "TAIL_FRAGMENTS", 4)
-    index(tmp_path / "kb", docs)
-    before = read(tmp_path / "kb")
-    for number in range(5):
-        (docs / f"note {number}.md").write_text(f"---\nkind: note\n---\n\nPart {number}.\n", "utf-8")
-        index(tmp_path / "kb", docs)
-    manifest = read(tmp_path / "kb")
-    assert before and manifest and manifest.tables["entities"] == before.tables["entities"]
-    for name in ("documents", "text_units", "passages"):
-        table = tables.connect(tmp_path / "kb").open_table(name, version=manifest.tables[name])
-        assert table.stats()["fragment_stats"]["num_fragments"] < 5, name
-    assert doctor(tmp_path / "kb") == []
 
 
 def test_what_is_given_in_the_call_in_which_settings_changed_follows_them_too(tmp_path: Path) -> None:
@@ -291,22 +260,3 @@ Most of them lived in London. {said} Guests: Mary Somerville, Luigi Menabrea, Ed
     }
     assert best[frozenset(("Ada Lovelace", "Charles Babbage"))] == said
     assert frozenset(("Turin", "Bournemouth")) not in best and frozenset(("Turin", "London")) in best
-
-
-def test_a_name_is_linked_to_the_next_three_of_its_sentence(tmp_path: Path) -> None:
-    text = "It was said by Ada Lovelace that Charles Babbage had asked Luigi Menabrea in Turin for what Mary Somerville had read."
-    texts = (InlineText(text, "a"), InlineText(f"Once more: {text}", "b"))  # two texts name each pair
-    index_documents(tmp_path / "kb", IndexRequest(texts=texts), Settings())
-    snapshot = open_snapshot(tmp_path / "kb")
-    title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}
-    ends = {frozenset((title[row["source_id"]], title[row["target_id"]])) for row in rows(snapshot, "relationships")}
-    assert frozenset(("Ada Lovelace", "Turin")) in ends and frozenset(("Ada Lovelace", "Mary Somerville")) not in ends
-
-
-def test_a_name_and_a_name_that_holds_it_are_not_related(tmp_path: Path) -> None:
-    text = "The Quillon Tide Authority has its hall in Quillon and was asked by Ada Lovelace to stay there. They like Quillon."
-    index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(text, "a"),)), Settings())
-    snapshot = open_snapshot(tmp_path / "kb")
-    title = {row["id"]: row["title"] for row in rows(snapshot, "entities")}
-    ends = {frozenset((title[row["source_id"]], title[row["target_id"]])) for row in rows(snapshot, "relationships")}
-    assert frozenset(("Quillon", "Ada Lovelace")) in ends and frozenset(("Quillon", "Quillon Tide Authority")) not in ends

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -21,14 +18,13 @@ from hypothesis import strategies as st
 from campaigns.model_campaign import EAGER, demo, document, same, write_documents
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.jobs import queue, start
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.command import SAMPLE, clean_environment, run_cli
-from tests.support.openai_server import Seen, Server, error, openai_server
+from tests.support.openai_server import Seen, Server, openai_server
 from tests.support.promises import doctor
 from tests.support.workload import PATIENCE, until
 
@@ -183,18 +179,6 @@ def test_a_cancelled_run_returns_at_once_and_what_was_answered_is_kept(docs: Pat
         assert len(server.requests) > before and not doctor(tmp_path / "c")
 
 
-def test_a_cancelled_job_ends_soon(tmp_path: Path) -> None:
-    docs = write_documents(tmp_path / "docs", 6)
-    with openai_server(demo, latency=3600) as server:
-        chosen = replace(on(server), home=tmp_path / "home", roots=(tmp_path,))
-        job = start.start(chosen, "c", IndexRequest(paths=(str(docs),), method="llm"))
-        while not server.requests:
-            time.sleep(0.02)
-        start.cancel(chosen.home, job.job_id)
-        until(lambda: queue.load(chosen.home, job.job_id).status in queue.FINAL)
-        assert queue.load(chosen.home, job.job_id).status == "cancelled"
-
-
 def test_a_budget_is_a_wall_and_the_run_goes_on_when_it_is_raised(docs: Path, tmp_path: Path) -> None:
     with openai_server(demo) as server:
         index(tmp_path / "calm", docs, on(server))
@@ -227,47 +211,6 @@ def test_a_limit_of_money_without_prices_is_refused_before_anything_is_spent(doc
         assert not server.requests
         assert index(tmp_path / "c", docs, chosen, dry_run=True).estimate["calls"] > 0
         assert index(tmp_path / "c", docs, chosen, method="fast").status == "done" and not server.requests
-
-
-def test_a_wrong_key_costs_few_calls_and_is_said_once(tmp_path: Path) -> None:
-    docs = write_documents(tmp_path / "docs", 30)
-    refusal = (401, {}, error("Incorrect API key provided", code="invalid_api_key"))
-    with openai_server(demo, script=[refusal] * 500) as server:
-        environment = clean_environment(
-            OPENAI_BASE_URL=server.url, GRAPHRAG_MCP_CHAT_MODEL="m", OPENAI_API_KEY="sk-canary-12345678"
-        )
-        done = run_cli("index", docs, "--method", "llm", "--home", tmp_path / "h", "--corpus", "c", env=environment)
-        assert done.returncode == 1 and "30 documents" in done.stdout  # the model answered nothing
-        assert done.stderr.count("refuses the key in OPENAI_API_KEY") == 1 and "30 extract" in done.stderr
-        assert len(server.requests) <= 30
-        server.script = []
-        done = run_cli("index", docs, "--method", "llm", "--home", tmp_path / "h", "--corpus", "c", "--json", env=environment)
-        assert json.loads(done.stdout)["pending"] == {} and json.loads(done.stdout)["calls"] >= 30
-
-
-LOUD = "import logging, sys; logging.basicConfig(level=logging.DEBUG); from graphrag_mcp.cli.main import main; sys.exit(main())"
-
-
-def test_a_key_is_written_nowhere(docs: Path, tmp_path: Path) -> None:
-    key = "sk-canary-Zz9xyzzy"
-    echoes = [(500, {}, error(f"key {key}")), (400, {}, error(f"Bearer {key} may not")), None]
-    echoes += [(403, {}, f"<html>{key}</html>"), (401, {}, error(f"Incorrect API key provided: {key}"))]
-    with openai_server(demo) as server:
-        for echo in (echoes, echoes[-1:]):
-            server.script = echo * 40
-            environment = clean_environment(
-                OPENAI_API_KEY=key, OPENAI_BASE_URL=server.url, GRAPHRAG_MCP_CHAT_MODEL="m", OPENAI_LOG="debug",
-                GRAPHRAG_MCP_EMBEDDING_MODEL="v",
-            )  # fmt: skip
-            (docs / "note000.md").write_text(f"Ada Lovelace met Charles Babbage. {len(echo)}", "utf-8")
-            done = subprocess.run(
-                [sys.executable, "-c", LOUD, "index", str(docs), "--method", "llm", "--home", str(tmp_path / "h")], env=environment,
-                capture_output=True, encoding="utf-8", timeout=60,
-            )  # fmt: skip
-            assert done.returncode == ("answered none of its questions" in done.stderr) and "DEBUG" in done.stderr
-            assert key not in done.stdout + done.stderr
-    assert any(key in seen.headers["authorization"] for seen in server.requests)
-    assert not [path for path in (tmp_path / "h").rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
 
 
 # ---- claims, switches, prompts, estimates -----------------------------------------------------------
@@ -381,14 +324,3 @@ def test_a_server_whose_vectors_have_got_another_length_takes_nothing_away_and_i
         assert not index(corpus, docs, on(server)).pending and not doctor(corpus)
         server.dimension = 12
         assert not index(corpus, docs, on(server, embedding_dimensions=12)).pending and not doctor(corpus)
-
-
-def test_two_processes_with_one_book_disturb_nobody(docs: Path, tmp_path: Path) -> None:
-    with openai_server(demo, latency=0.01) as server:
-        environment = clean_environment(OPENAI_BASE_URL=server.url, GRAPHRAG_MCP_CHAT_MODEL="m")
-        command = [sys.executable, "-m", "graphrag_mcp", "index", str(docs), "--method", "llm", "--home", str(tmp_path / "h")]
-        both = [subprocess.Popen([*command, "--corpus", "c"], env=environment) for _ in range(2)]
-        assert [one.wait(60) for one in both] == [0, 0]
-        bodies = Counter(json.dumps(seen.body, sort_keys=True) for seen in server.requests)
-        assert max(bodies.values()) == 1
-    assert not doctor(tmp_path / "h" / "corpora" / "c") and os.path.exists(tmp_path / "h" / "corpora" / "c" / NAME)

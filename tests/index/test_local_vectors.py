@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -16,11 +15,10 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.vectors import without_others
 from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import manifest, reply_cache
+from graphrag_mcp.store import reply_cache
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.tools.index import status
@@ -67,17 +65,6 @@ def asked(notes: Path, question: str, model: Path | None = None) -> tuple[bool, 
     return found.citations[0].uri.endswith("vessel.txt"), told
 
 
-def test_a_model_that_is_cut_costs_the_vectors_alone(notes: Path, model: Path, tmp_path: Path) -> None:
-    cut = shutil.copytree(model, tmp_path / "cut")
-    (cut / "model.onnx").write_bytes((model / "model.onnx").read_bytes()[:1_000_000])
-    result = index(notes, cut)
-    assert result.counts["added"] == 3 and result.pending["embedding"] > 0
-    assert any("cannot be read" in row["reason"] for row in result.degraded)
-    assert asked(notes, "storm off the cape", cut)[0]
-    shutil.copy(model / "model.onnx", cut)
-    assert not index(notes, cut).pending and open_snapshot(corpus_of(notes)).count("passages_vectors") == 3
-
-
 def test_a_model_that_is_gone_or_of_another_size_costs_the_vectors_alone(
     notes: Path, model: Path, tmp_path: Path
 ) -> None:
@@ -101,18 +88,6 @@ def test_a_model_that_is_gone_or_of_another_size_costs_the_vectors_alone(
     assert any("64 numbers, and those of this index have 384" in row["reason"] for row in result.degraded)
 
 
-def test_every_search_of_a_server_says_that_the_model_of_the_index_is_gone(
-    notes: Path, model: Path, tmp_path: Path
-) -> None:
-    used = shutil.copytree(model, tmp_path / "used")
-    assert not index(notes, used).pending
-    shutil.rmtree(used)
-    snapshot = open_snapshot(corpus_of(notes))
-    asker = open_asker(corpus_of(notes), Settings(home=notes.parent / "home"), limited=False)
-    hints = [local_search(snapshot, asked, asker=asker).hint for asked in ("the cape in a storm", "a storm off it")]
-    assert all(f"is gone ({used})" in hint for hint in hints)
-
-
 def test_vectors_of_another_model_are_not_compared_and_are_made_again(
     notes: Path, model: Path, tmp_path: Path
 ) -> None:
@@ -122,29 +97,6 @@ def test_vectors_of_another_model_are_not_compared_and_are_made_again(
     assert found and f"made with local:{model}, not with local:{other}" in told
     assert not index(notes, other).pending
     assert asked(notes, "storm off the cape", other) == (True, "")
-
-
-def test_texts_and_questions_of_a_hundred_thousand_words(notes: Path, model: Path) -> None:
-    (notes / "long.txt").write_text("salt" * 100_000 + "\n\n" + "The keeper lit it.", "utf-8")
-    assert not index(notes, model).pending
-    assert asked(notes, "storm off the cape " + "boat " * 100_000, model)[1] == ""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
-def test_a_run_that_is_killed_while_vectors_are_made_goes_on(notes: Path, model: Path) -> None:
-    home, corpus = notes.parent / "home", corpus_of(notes)
-    command = [sys.executable, "-m", "graphrag_mcp", "index", str(notes), "--corpus", "notes", "--home", str(home)]
-    environment = {**os.environ, "GRAPHRAG_MCP_EMBEDDING_MODEL": f"local:{model}"}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-    while process.poll() is None:
-        now = manifest.read(corpus) if (corpus / "manifest.json").exists() else None
-        if now is not None and now.tables.get("passages"):
-            process.send_signal(signal.SIGKILL)
-        time.sleep(0.02)
-    assert process.returncode == -signal.SIGKILL
-    assert asked(notes, "storm off the cape", model)[0]
-    assert not index(notes, model).pending
-    assert open_snapshot(corpus).count("passages_vectors") == 3
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
@@ -188,13 +140,3 @@ def test_status_says_what_vectors_would_do_and_which_passages_lack_one(notes: Pa
     assert told(replace(chosen, embedding_dimensions=64)).startswith(f"Vectors: made with local:{model}, not with local:{model} 64")
     other = f"Vectors: made with local:{model}, not with text-embedding-3-small of the settings, and not compared"
     assert told(served) == f"{other}; index_documents makes them again."
-
-
-def test_vectors_that_no_search_compares_leave_an_index_of_an_earlier_release(notes: Path, model: Path) -> None:
-    index(notes, model)
-    corpus = corpus_of(notes)
-    held = manifest.read(corpus)
-    assert held is not None and "passages_vectors" in held.tables
-    old = replace(held, tables={**held.tables, "reports_vectors": 1})
-    kept = without_others(old, f"local:{model}")
-    assert kept is not None and kept.tables == held.tables

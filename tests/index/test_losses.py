@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
-from tests.support.command import clean_environment, run_here
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
 from tests.support.reply_forms import claim, claims, entity, records, relation
@@ -87,31 +85,6 @@ def test_the_losses_of_a_text_go_with_it_and_come_back_from_the_reply_cache(tmp_
         assert open_snapshot(folder).rows("losses").to_pylist() == []
         back = index(folder, model(server), "a")
         assert back.usage["calls"] == 0 and back.losses == {"dropped": 1, "repaired": 2, "texts": 1}
-
-
-def test_the_command_line_tells_what_was_lost(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.txt").write_text(TEXTS["a"], "utf-8")
-    with openai_server(damaged) as server:
-        env = clean_environment(
-            OPENAI_BASE_URL=server.url, OPENAI_API_KEY="k", GRAPHRAG_MCP_CHAT_MODEL="m", GRAPHRAG_MCP_GLEANINGS="0",
-            GRAPHRAG_MCP_HOME=str(tmp_path / "home"),
-        )  # fmt: skip
-        done = run_here("index", tmp_path / "docs", "--method", "llm", "--corpus", "kb", env=env)
-        assert done.returncode == 0
-        assert "records of the replies: 1 left out and 2 repaired, in 1 text units" in done.stderr and WHY in done.stderr
-        assert "Records of the replies: 1 left out and 2 repaired" in run_here("status", "--corpus", "kb", env=env).stdout
-        whole = json.loads(run_here("status", "--corpus", "kb", "--json", env=env).stdout)
-        assert whole["losses"] == {"dropped": 1, "repaired": 2, "texts": 1}
-
-
-def test_a_record_counts_once_however_often_it_is_said(tmp_path: Path) -> None:
-    strange = entity("Ada Obi", "She is named nowhere. " * 400)
-    said = reply(*GOOD, strange, strange, relation("Mira Okafor", "Ada Obi", "They met."))
-    with openai_server(lambda messages, body: said) as server:
-        result = index(tmp_path / "kb", model(server, gleanings="1"), "a")
-    assert result.usage["by_stage"]["glean"]["calls"] == 1
-    assert result.losses == {"dropped": 2, "repaired": 0, "texts": 1}
 
 
 # ---- refused twice --------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.units import pending
@@ -183,16 +182,6 @@ def test_answers_that_changed_places_are_refused(tmp_path: Path) -> None:
     assert done.accepted == [mill] and "name not in the text" in done.rejected[0]["reason"]
 
 
-def test_half_a_character_sinks_neither_its_item_nor_the_others(folder: Path) -> None:
-    claimed = claim(folder, settings(folder), "ada")
-    first, second = item_of(claimed, "burned in 1931"), item_of(claimed, "in 1904. Her")
-    odd = {"entities": [{"name": "Jonas Okafor", "type": "person", "description": "Half \ud83d of it."}]}
-    done = submit(folder, settings(folder), "ada", [{"work_id": first, **odd}, {"work_id": second, **MIRA}])
-    assert sorted(done.accepted) == sorted([first, second])
-    index_documents(folder, IndexRequest(method="agent"), settings(folder))
-    assert "Half \ufffd of it." in entities(folder)["Jonas Okafor"]["description"]
-
-
 def test_a_damaged_list_of_leases_is_begun_anew_and_loses_no_answer(folder: Path) -> None:
     work = claim(folder, settings(folder), "ada").items[0].work_id
     submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
@@ -249,17 +238,6 @@ def test_a_record_that_is_left_out_of_an_accepted_item_is_told(caller: Caller) -
     assert "merged" not in again["text"]
 
 
-def test_an_id_whose_text_has_changed_is_not_said_to_be_known(folder: Path, caller: Caller) -> None:
-    indexed(folder, a="Mira Okafor built a windmill near Corrie Head, and Petra Lund a mill at Sable Point.")
-    rows = open_snapshot(folder).rows("text_units").to_pylist()
-    gone = next(f"t{n}" for n in range(1, 9) if n not in {row["n"] for row in rows})
-    assert "is gone; search again" in caller.bad("get_source", ids=[gone], corpus="kb")
-    left = {row["n"] for row in open_snapshot(folder).rows("reports").to_pylist()}
-    gone = next(n for n in range(1, 99) if n not in left)
-    assert "any more" in caller.bad("get_community_report", community_id=f"c{gone}", corpus="kb")
-    assert "gone" not in caller.bad("get_source", ids=["t99"], corpus="kb")
-
-
 def test_a_reply_has_a_wall_where_nobody_names_a_budget(caller: Caller) -> None:
     strange = [{"work_id": f"w{n:012d}", "text": "x"} for n in range(3_000)]
     result = caller.good("submit_work", results=strange)
@@ -277,20 +255,6 @@ def keepers(tmp_path: Path) -> Path:
 
 
 KEEPERS = {"entities": [{"name": "Sable Point mill", "type": "location", "description": "The keepers met at the mill."}]}
-
-
-def test_what_is_handed_in_after_an_edit_took_a_name_away_is_checked_all_the_same(tmp_path: Path) -> None:
-    folder = keepers(tmp_path)
-    report = claim(folder, settings(folder), "ada", kind="report").items[0].work_id
-    text = claim(folder, settings(folder), "ada", kind="extract").items[0].work_id
-    gone = entities(folder)["Keeper Aavik"]
-    edit(folder, Wish("delete", [Target((gone["key"],), (gone["title"],))], {}, "ada"), dry_run=False)
-    done = submit(folder, settings(folder), "ada", [{"work_id": report, "text": BODY}, {"work_id": text, **KEEPERS}])
-    assert done.accepted == [text] and [one["work_id"] for one in done.rejected] == [report]
-    assert "changed" in done.rejected[0]["reason"]
-    assert claim(folder, settings(folder), "bob", kind="report").items == []
-    index_documents(folder, IndexRequest(method="agent"), settings(folder))
-    assert claim(folder, settings(folder), "bob", kind="report").items
 
 
 BODY = (
