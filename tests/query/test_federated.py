@@ -123,21 +123,6 @@ def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
     assert walk["next_call"].endswith(', corpus="sample")')
 
 
-def test_the_ends_of_a_walk_are_read_alike_by_the_tool_and_the_command(
-    call: Caller, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A name may hold a "/"; two corpora are no walk."""
-    start = call.good("get_entity", name="e1", corpus="sample")["title"]
-    said = call.bad("explore_graph", start="sample/e1", goal="AC/DC", corpus="notes")
-    assert "'AC/DC'" in said, "not cut to what follows the sign"
-    told = ran(capsys, home, "explore sample/e1 AC/DC --corpus notes")
-    assert told[0] and "'AC/DC'" in told[2]
-    said = call.bad("explore_graph", start="sample/e1", goal="notes/e1")
-    assert "different corpora" in said
-    assert "different corpora" in ran(capsys, home, "explore sample/e1 notes/e1")[2]
-    assert start in call.good("explore_graph", start="sample/e1", corpus="notes")["text"]
-
-
 @pytest.mark.parametrize("id", ["nope/t4", "nope/T4", "notes/t33.md", "a/b/t4"])
 def test_an_id_of_no_known_corpus_is_not_read_as_one_of_this(call: Caller, id: str) -> None:
     assert "none of these ids is known" in call.bad("get_source", ids=[id], corpus="sample")
@@ -151,13 +136,6 @@ def ran(capsys: pytest.CaptureFixture[str], home: Path, line: str) -> tuple[int,
     capsys.readouterr()
     status = main([*shlex.split(line), "--home", str(home)])
     return status, *capsys.readouterr()
-
-
-def following(err: str) -> str:
-    """The command that was advised, as it can be typed."""
-    found = re.search(r"graphrag-mcp (.*?)\.?$", err, re.MULTILINE)
-    assert found, err
-    return found[1]
 
 
 def test_an_id_that_names_its_corpus_is_read_there_on_the_command_line(
@@ -183,23 +161,6 @@ def test_a_walk_on_the_command_line_stays_in_one_corpus(home: Path, capsys: pyte
     assert status == 2 and "are of different corpora" in err
     assert ran(capsys, home, "explore sample/e1 e2 --corpus notes")[0] == 2
     assert json.loads(ran(capsys, home, "explore sample/e1 e2 --json")[1])["goal"] == "e2"
-
-
-@pytest.mark.parametrize("line", [
-    "source d2 --corpus sample --max-tokens 300",
-    "explore e1 --corpus sample --max-tokens 300", "entity e1 --corpus sample --max-tokens 500",
-    "report c2 --corpus sample --max-tokens 400", "explore sample/e1 --max-tokens 300",
-    "entity sample/e1 --max-tokens 500", "source sample/d2 --max-tokens 300", "source sample/d2 --corpus notes --max-tokens 300",
-])  # fmt: skip
-def test_what_is_advised_can_be_typed_where_there_are_several_corpora(
-    line: str, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, _, err = ran(capsys, home, line)
-    command = following(err)
-    assert status == 0 and re.search(r"--corpus sample(?![,\w])| sample/[a-z]\d", command), command
-    status, out, err = ran(capsys, home, f"{command} --json")
-    assert status == 0 and "Give --corpus" not in err, err
-    assert "notes" not in json.loads(out).get("corpus", "")
 
 
 def test_drift_lists_the_sessions_of_the_named_corpus_with_short_questions(

@@ -110,12 +110,7 @@ def test_front_matter_holds_links_and_tags_with_their_lines() -> None:
 def test_places_are_characters_whatever_the_script() -> None:
     text = "Ünïcödé 🌊 [[Seite]] 見 #港 [x](ä.md)\n\n🌊🌊 [[Zwei]]"
     found = read_links(text)
-    assert [text[one.start : one.end] for one in found] == [
-        "[[Seite]]",
-        "#港",
-        "[x](ä.md)",
-        "[[Zwei]]",
-    ]
+    assert [text[one.start : one.end] for one in found] == ["[[Seite]]", "#港", "[x](ä.md)", "[[Zwei]]"]
 
 
 def test_long_and_hostile_texts_take_no_longer_than_their_length() -> None:
@@ -147,12 +142,7 @@ def ends(snapshot: Snapshot) -> list[tuple[str, int, str, str]]:
     paths = [path.partition("/")[2] for path in found.pages.paths]
 
     def told(one: Link) -> tuple[str, int, str, str]:
-        return (
-            paths[one.source],
-            one.line,
-            one.written,
-            paths[one.target] if one.target >= 0 else "",
-        )
+        return paths[one.source], one.line, one.written, paths[one.target] if one.target >= 0 else ""
 
     return [told(one) for number in range(len(paths)) for one in found.out(number)]
 
@@ -179,20 +169,13 @@ def test_links_are_resolved_by_path_name_alias_and_case(tmp_path: Path) -> None:
     assert leads(snapshot, "start.md") == [
         "Sill Survey.md", "Sill Survey.md", plan, plan, ada, ada, plan, "", "", plan, plan,
     ]  # fmt: skip
-    assert leads(snapshot, plan) == [
-        "Sill Survey.md",
-        "start.md",
-        *["Work/deep/Deep Plan.md"] * 2,
-        "",
-    ]
+    assert leads(snapshot, plan) == ["Sill Survey.md", "start.md", *["Work/deep/Deep Plan.md"] * 2, ""]
     assert leads(snapshot, "Work/deep/Deep Plan.md") == [plan, plan, "start.md", ""]
     assert leads(snapshot, "People/Ships.md") == ["People/Ships.md"] * 3
     assert leads(snapshot, "reports/plan.pdf.md") == ["reports/plan.pdf.md"]
 
 
-def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_meant(
-    tmp_path: Path,
-) -> None:
+def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_meant(tmp_path: Path) -> None:
     snapshot = indexed(
         tmp_path,
         {
@@ -209,9 +192,7 @@ def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_
     assert leads(snapshot, "a/Log.md") == ["a/Index.md", "a/Log.md"]
     assert leads(snapshot, "b/Start.md") == ["b/Index.md", "b/c/d/Index.md", "b/c/d/Index.md"]
     assert leads(snapshot, "z/Start.md") == ["a/Index.md"]
-    assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], (
-        "a wikilink that is a whole path means that"
-    )
+    assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], ("a wikilink that is a whole path means that")
 
 
 def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:
@@ -228,10 +209,7 @@ def test_links_lead_to_texts_rows_and_other_folders(tmp_path: Path) -> None:
         tmp_path / "tables",
         {"costs.csv": "id,item\n1,rope\n2,tar\n", "b.md": "[[a]] [x](text:note-1)", "q/c.md": "[[log]]", "y/z/log.md": "The log."},
     )
-    inline = (
-        InlineText("See [[a]] and [[note-2]].", id="note-1"),
-        InlineText("[x](text:note-1)", id="note-2"),
-    )
+    inline = InlineText("See [[a]] and [[note-2]].", id="note-1"), InlineText("[x](text:note-1)", id="note-2")
     request = IndexRequest(paths=(str(vault), str(tables)), texts=inline)
     index_documents(tmp_path / "c", request, Settings(home=tmp_path))
     snapshot = open_snapshot(tmp_path / "c")
@@ -330,13 +308,9 @@ def test_a_link_of_html_begins_at_the_base_of_its_page(href: str, base: str, pag
     assert [link[2] for link in links] == [page] * bool(page)
 
 
-def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_not(
-    tmp_path: Path,
-) -> None:
+def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_not(tmp_path: Path) -> None:
     vault = tmp_path / "vault"
-    snapshot = indexed(
-        tmp_path, {"a.md": "[[Plan]] and [[Map]]", "Plan.md": "plan " * 20, "other.md": "else"}
-    )
+    snapshot = indexed(tmp_path, {"a.md": "[[Plan]] and [[Map]]", "Plan.md": "plan " * 20, "other.md": "else"})
     assert leads(snapshot, "a.md") == ["Plan.md", ""]
 
     def again() -> Snapshot:
@@ -457,16 +431,10 @@ def test_links_after_any_history_of_edits_are_those_of_a_fresh_index(tmp_path: P
             if path.exists() and dice.random() < 0.4:
                 path.unlink()
                 continue
-            words = [
-                f"[[{dice.choice(names)}]]",
-                f"[x](../n{dice.randrange(4)}.md)",
-                f"#t{dice.randrange(3)}",
-            ]
+            words = [f"[[{dice.choice(names)}]]", f"[x](../n{dice.randrange(4)}.md)", f"#t{dice.randrange(3)}"]
             matter = f"---\naliases: [n{dice.randrange(9)}]\n---\n" if dice.random() < 0.4 else ""
             path.write_text(f"{matter}Turn {turn}. {' '.join(dice.sample(words, 2))}\n", "utf-8")
-        index_documents(
-            tmp_path / "c", IndexRequest(paths=(str(vault),), remove_missing=True), settings
-        )
+        index_documents(tmp_path / "c", IndexRequest(paths=(str(vault),), remove_missing=True), settings)
     index_documents(tmp_path / "fresh", IndexRequest(paths=(str(vault),)), settings)
     edited, fresh = open_snapshot(tmp_path / "c"), open_snapshot(tmp_path / "fresh")
     assert digest(edited) == digest(fresh)
@@ -500,14 +468,8 @@ def test_a_document_shows_what_it_links_to_and_what_links_to_it_with_lines(vault
     ada, survey, daily = (alias(vault, name) for name in ("Brandt", "Survey", "03"))
     found = explore_graph(vault, ada, kinds=["links"])
     assert f"# Ada Brandt ({ada}, vault/People/Ada Brandt.md)" in found.text
-    assert (
-        "3 links out (1 of them to no page of the index), 2 in; tags #person, #harbour/master."
-        in found.text
-    )
-    assert (
-        f"[{survey}] Sill Survey, line 1: The survey of the sill is led by [[Ada Brandt]]."
-        in found.text
-    )
+    assert "3 links out (1 of them to no page of the index), 2 in; tags #person, #harbour/master." in found.text
+    assert f"[{survey}] Sill Survey, line 1: The survey of the sill is led by [[Ada Brandt]]." in found.text
     assert f"[{daily}] 2024-05-03, line 1: Met [[ada brandt]]" in found.text
     assert f"[{survey}] Sill Survey > Costs, line 6: She works with" in found.text
     assert "- Jonas Petrie, line 6" in found.text and "- map.png, line 7" in found.text
@@ -524,9 +486,7 @@ def test_a_document_shows_what_it_links_to_and_what_links_to_it_with_lines(vault
     assert documents_of == {ada, survey, daily}
     for one in found.citations:
         (row,) = vault.rows("documents", f"n = {one.document_id[1:]}", ["text"]).to_pylist()
-        assert row["text"][one.char_start : one.char_end].startswith(("[", "![")), (
-            "the place is that of the link"
-        )
+        assert row["text"][one.char_start : one.char_end].startswith(("[", "![")), ("the place is that of the link")
 
 
 @pytest.mark.parametrize(
@@ -543,9 +503,7 @@ def test_a_document_is_meant_by_its_path_name_or_alias(vault: Snapshot, start: s
     assert explore_graph(vault, start, kinds=["links"]).start == alias(vault, "Brandt")
 
 
-def test_a_page_is_meant_before_a_title_and_pages_of_one_name_are_told_apart(
-    tmp_path: Path,
-) -> None:
+def test_a_page_is_meant_before_a_title_and_pages_of_one_name_are_told_apart(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "Ada.md": "# Harbour master\n\nSee [[a/Log]] and [[b/Log]]. #ship #ship/mast\n",
         "Aaa.md": "# Ada\n\nA page whose title is another one's name. #ship/sail\n",
@@ -578,10 +536,7 @@ def test_a_direction_narrows_the_view(vault: Snapshot) -> None:
 
 def test_the_overview_counts_links_and_lists_pages_that_are_missing(vault: Snapshot) -> None:
     found = explore_graph(vault, kinds=["links"])
-    assert (
-        "8 links in 3 documents, 2 of them to pages that are not in the index, 4 tags"
-        in found.text
-    )
+    assert "8 links in 3 documents, 2 of them to pages that are not in the index, 4 tags" in found.text
     ada, daily = alias(vault, "Brandt"), alias(vault, "03")
     assert f"- Jonas Petrie: {ada} line 6, {daily} line 3" in found.text
     assert "map.png" not in found.text
@@ -593,10 +548,7 @@ def test_the_overview_counts_links_and_lists_pages_that_are_missing(vault: Snaps
 def test_a_tag_lists_its_documents_with_the_lines_that_hold_it(vault: Snapshot) -> None:
     found = explore_graph(vault, "#meeting", kinds=["links"])
     assert "1 document with this tag" in found.text and "line 1: Met [[ada brandt]]" in found.text
-    assert (
-        "line 2: tags: [person, harbour/master]"
-        in explore_graph(vault, "#harbour", kinds=["links"]).text
-    )
+    assert "line 2: tags: [person, harbour/master]" in explore_graph(vault, "#harbour", kinds=["links"]).text
     assert "Tags: " in explore_graph(vault, "#nothing", kinds=["links"]).text
 
 
@@ -613,9 +565,7 @@ def test_a_tag_lists_its_documents_with_the_lines_that_hold_it(vault: Snapshot) 
         (["tag=person", "uri=*/daily/*"], []),
     ],
 )
-def test_documents_are_listed_by_their_tags(
-    vault: Snapshot, written: list[str], names: list[str]
-) -> None:
+def test_documents_are_listed_by_their_tags(vault: Snapshot, written: list[str], names: list[str]) -> None:
     text = documents.list_documents(vault, filters=written, sort="title").text
     lines = [line for line in text.splitlines() if line.startswith("- ")]
     assert len(lines) == len(names) and all(any(name in line for line in lines) for name in names)
@@ -623,10 +573,7 @@ def test_documents_are_listed_by_their_tags(
 
 def test_a_tag_that_no_document_has_is_answered_with_those_there_are(vault: Snapshot) -> None:
     found = documents.list_documents(vault, filters=["tag=foo"])
-    assert (
-        "No document has the tag 'foo'; there are harbour, harbour/master, meeting, person."
-        in found.hint
-    )
+    assert "No document has the tag 'foo'; there are harbour, harbour/master, meeting, person." in found.hint
 
 
 def test_an_entity_and_an_outline_name_the_links_of_their_page(vault: Snapshot) -> None:
@@ -635,30 +582,16 @@ def test_an_entity_and_an_outline_name_the_links_of_their_page(vault: Snapshot) 
     outline = documents.list_documents(vault, document=ada)
     assert "3 links out" in outline.text and outline.hint == f"Its links: {call}."
     entity = get_entity(vault, "Ada Brandt")
-    assert (
-        f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity.text
-        and entity.next_call == call
-    )
+    assert f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity.text and entity.next_call == call
 
 
 def test_an_export_has_every_link_with_what_it_leads_to(vault: Snapshot, tmp_path: Path) -> None:
     counts = export(vault, tmp_path / "out")
     rows = pq.read_table(tmp_path / "out" / "links.parquet").to_pylist()
-    uri = {
-        row["id"]: row["uri"] for row in vault.rows("documents", "", ["id", "uri"]).to_pylist()
-    } | {"": ""}
+    uri = {row["id"]: row["uri"] for row in vault.rows("documents", "", ["id", "uri"]).to_pylist()} | {"": ""}
     assert counts["links"] == len(rows) == vault.count("links")
-    found = {
-        (uri[row["document_id"]], row["line"], row["kind"], row["target"], uri[row["target_id"]])
-        for row in rows
-    }
-    assert (
-        "vault/Sill Survey.md",
-        1,
-        "wikilink",
-        "Ada Brandt",
-        "vault/People/Ada Brandt.md",
-    ) in found
+    found = {(uri[row["document_id"]], row["line"], row["kind"], row["target"], uri[row["target_id"]]) for row in rows}
+    assert ("vault/Sill Survey.md", 1, "wikilink", "Ada Brandt", "vault/People/Ada Brandt.md") in found
     assert ("vault/Sill Survey.md", 1, "wikilink", "Tide Tables", "vault/Tide Tables.md") in found
     assert ("vault/People/Ada Brandt.md", 6, "wikilink", "Jonas Petrie", "") in found
     assert ("vault/daily/2024-05-03.md", 1, "tag", "Meeting", "") in found
@@ -673,9 +606,7 @@ def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
 # ---- with a client ------------------------------------------------------------------------------
 
 
-def test_the_citations_of_a_note_are_links_to_its_sources_and_the_status_counts_links(
-    tmp_path: Path,
-) -> None:
+def test_the_citations_of_a_note_are_links_to_its_sources_and_the_status_counts_links(tmp_path: Path) -> None:
     docs = write(
         tmp_path / "docs",
         {"radar station.md": "Ines Calloway opened the radar station in 1962. See [[Ledger]].\n"},
@@ -683,28 +614,15 @@ def test_the_citations_of_a_note_are_links_to_its_sources_and_the_status_counts_
     app = App(Settings(home=tmp_path / "home", roots=(docs,), notes=str(docs / "notes")))
     with connected(build_server(app)) as call:
         call.good("index_documents", paths=["."], wait_seconds=50)
-        call.good(
-            "write_note",
-            title="Mast",
-            text="Opened in 1962 [d1], by Calloway [t1]. Unlike [[ledger]]. #open\n",
-        )
+        call.good("write_note", title="Mast", text="Opened in 1962 [d1], by Calloway [t1]. Unlike [[ledger]]. #open\n")
         into = call.good("explore_graph", start="d1", kinds=["links"])["text"]
-        assert (
-            "1 link out (1 of them to no page of the index), 2 in" in into
-            and "] Mast, line " in into
-        )
+        assert "1 link out (1 of them to no page of the index), 2 in" in into and "] Mast, line " in into
         note = call.good("explore_graph", start="Mast", kinds=["links"])["text"]
-        assert (
-            "] radar station, line " in note
-            and "] radar station > L1, line " in note
-            and "ledger, line " in note
-        )
+        assert "] radar station, line " in note and "] radar station > L1, line " in note and "ledger, line " in note
         assert "Mast" in call.good("list_documents", filters=["tag=open"])["text"]
         status = call.good("graph_status")
         assert (status["counts"]["links"], status["counts"]["unresolved_links"]) == (4, 2)
-        assert (
-            "Pages that links miss: ledger." in status["text"] and "Flagged" not in status["text"]
-        )
+        assert "Pages that links miss: ledger." in status["text"] and "Flagged" not in status["text"]
         assert 'explore_graph(kinds=["links"])' in status["hint"]
         for shown in (into, note, call.good("list_documents", document="d1")["text"]):
             assert "Flagged" not in shown

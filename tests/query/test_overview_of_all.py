@@ -114,18 +114,6 @@ def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_pa
     assert "characters: The dam at Orrin broke" in report_line and "Ana: The dam at Orrin broke" in chat_line
 
 
-def test_words_that_ask_for_an_overview_are_not_called_absent(sample: Snapshot) -> None:
-    for question in ("What are these documents about, and who disagrees with whom?", "What is this about?", "Main topics"):
-        assert "Nowhere in this corpus" not in global_search(sample, question).hint, question
-
-
-def test_a_word_that_stands_inside_of_others_is_not_nowhere(tmp_path: Path) -> None:
-    request = IndexRequest(texts=tuple(InlineText(f"The Quarkstone of {place} fell in May.", place) for place in ("Orl", "Kron")))
-    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
-    hint = global_search(open_snapshot(tmp_path / "c"), "Give me the quark gist of everything").hint
-    assert "Only inside of other words" in hint and "'quark'" in hint and "Nowhere" not in hint, hint
-
-
 def test_a_map_for_a_question_of_several_parts_says_that_it_answers_one(sample: Snapshot) -> None:
     for question, told in (
         ("What are these documents about, and who disagrees with whom?", True),

@@ -20,10 +20,7 @@ STATES = "restart in tunnel,battery low,display dark,card jam,clock wrong,no sig
 
 
 def index(tmp_path: Path, folder: Path) -> Snapshot:
-    assert (
-        index_documents(tmp_path / "corpus", IndexRequest((str(folder),)), Settings()).status
-        == "done"
-    )
+    assert index_documents(tmp_path / "corpus", IndexRequest((str(folder),)), Settings()).status == "done"
     return open_snapshot(tmp_path / "corpus")
 
 
@@ -36,14 +33,10 @@ def write_notes(folder: Path, each: int) -> None:
                 f"The {rnd.choice(words)} near the {rnd.choice(words)} needs a {rnd.choice(words)}"
                 for _ in range(9)
             )
-            (folder / f"{subject}-{number}.md").write_text(
-                f"# {subject} {number}\n\n{text}.\n", "utf-8"
-            )
+            (folder / f"{subject}-{number}.md").write_text(f"# {subject} {number}\n\n{text}.\n", "utf-8")
 
 
-def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_other_files(
-    tmp_path: Path,
-) -> None:
+def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_other_files(tmp_path: Path) -> None:
     rows = 600
     write_notes(tmp_path / "notes", 8)
     rnd = random.Random(4)
@@ -58,45 +51,26 @@ def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_oth
         lines.append(",".join([*values, str(rnd.randint(3, 420)), rnd.choice(STATES)]))
     (tmp_path / "notes" / "log.csv").write_text("\n".join(lines), "utf-8")
     snapshot = index(tmp_path, tmp_path / "notes")
-    uri = {
-        row["id"]: row["uri"]
-        for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
-    }
+    uri = {row["id"]: row["uri"] for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist()}
     found = topics.of_level(snapshot, 0)
-    subjects = [
-        {Path(uri[id]).name.partition("-")[0] for id in topic.main if "#" not in uri[id]}
-        for topic in found
-    ]
+    subjects = [{Path(uri[id]).name.partition("-")[0] for id in topic.main if "#" not in uri[id]} for topic in found]
     sheets = [sum("#" in uri[id] for id in topic.main) for topic in found]
-    assert [len(one) for one in subjects[:4]] == [1] * 4 and set().union(
-        *subjects[:4]
-    ) == SUBJECTS.keys()
+    assert [len(one) for one in subjects[:4]] == [1] * 4 and set().union(*subjects[:4]) == SUBJECTS.keys()
     assert sum(sheets[:4]) == 0 and sum(sheets) == rows
     text = global_search(snapshot, "", max_tokens=2_000).text
-    assert (
-        text.startswith(f"{rows + 32:,} documents on ")
-        and "In shares the rows of a sheet count as one." in text
-    )
+    assert text.startswith(f"{rows + 32:,} documents on ") and "In shares the rows of a sheet count as one." in text
     assert "24 % of the documents\n" in text and "with each row of a sheet)" in text
 
 
 def test_rows_with_a_text_are_documents_and_a_sheet_alone_is_as_it_was(tmp_path: Path) -> None:
     write_notes(tmp_path / "notes", 8)
-    texts = [
-        path.read_text("utf-8").partition("\n\n")[2].strip()
-        for path in sorted((tmp_path / "notes").iterdir())
-    ]
+    texts = [path.read_text("utf-8").partition("\n\n")[2].strip() for path in sorted((tmp_path / "notes").iterdir())]
     (tmp_path / "articles").mkdir()
     articles = "\n".join(["section,text", *(f'news,"{text}"' for text in texts)])
     (tmp_path / "articles" / "articles.csv").write_text(articles, "utf-8")
-    (tmp_path / "articles" / "about.md").write_text(
-        "# About\n\nArticles of four sections of a paper.\n", "utf-8"
-    )
+    (tmp_path / "articles" / "about.md").write_text("# About\n\nArticles of four sections of a paper.\n", "utf-8")
     with_articles = index(tmp_path / "1", tmp_path / "articles")
-    assert (
-        not topics.count(with_articles).sheets
-        and len(topics.of_level(with_articles, 0)) == 4
-    )
+    assert not topics.count(with_articles).sheets and len(topics.of_level(with_articles, 0)) == 4
     (tmp_path / "sheet").mkdir()
     (tmp_path / "sheet" / "stock.csv").write_text(
         "ware,amount\n" + "\n".join(f"{word},{n}" for n, word in enumerate(SUBJECTS["bakery"] * 3)),

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.imported import record_of
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract, terms_of
@@ -155,18 +154,6 @@ def test_a_decomposed_korean_text_has_names_terms_and_citations_of_its_own_lette
     cited = result.citations[0]
     assert cited.title == "Note 0" and pieces[cited.char_start : cited.char_end] in result.text
     assert search_text(snapshot, '"서울특별시는 한강을"').state == "context"
-
-
-@pytest.mark.slow
-def test_the_order_of_texts_in_both_spellings_does_not_matter(tmp_path: Path) -> None:
-    texts = [KOREAN, unicodedata.normalize("NFD", KOREAN), SIMPLIFIED, TRADITIONAL]
-    found = set()
-    for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
-        home = tmp_path / "".join(map(str, order))
-        for at in order:  # one commit each
-            index_documents(home / "c", IndexRequest(texts=(InlineText(texts[at], f"n{at}"),)), Settings(home=home))
-        found.add(digest(open_snapshot(home / "c"))["content"])
-    assert len(found) == 1
 
 
 def test_whatever_is_composed_leads_back_to_where_it_began() -> None:

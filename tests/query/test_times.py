@@ -310,19 +310,6 @@ def shift(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return open_snapshot(home / "corpora" / "shift")
 
 
-def _order(text: str) -> list[str]:
-    words = re.findall("broken|repaired|watched|painted", text)
-    return list(dict.fromkeys(words))
-
-
-def test_a_timeline_of_one_day_is_in_the_order_of_hours(shift: Snapshot) -> None:
-    lines = [one for one in list_documents(shift, by="statement").text.splitlines() if one.startswith("- ")]
-    assert _order("\n".join(lines)) == ["watched", "repaired", "broken", "painted"]
-    assert lines[1].startswith("- said 2023-05-20 05:10:00-04:00")
-    assert "21:51" not in lines[0]  # no hour, no order within the day
-    assert _order(get_entity(shift, "Ola Lund", order="time").text) == _order("\n".join(lines))
-
-
 def test_the_latest_of_a_day_counts_most_and_results_show_the_hours(shift: Snapshot) -> None:
     found = [hit.document_id for hit in local.find(shift, "What is the latest on the north pump on 2023-05-20?").passages]
     facts = times.documents(shift)
@@ -352,17 +339,6 @@ def test_the_clock_of_metadata_is_read_and_never_made_up(written: str, day: str,
     assert (dates.of_metadata({"date": written}), dates.clock({"date": written})) == (day, clock)
 
 
-def test_clocks_of_files_are_those_of_front_matter_and_fields(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    (folder / "a.md").write_text("---\ndate: 2024-03-02 18:30\n---\nThe late note on the pump of the mill.\n", "utf-8")
-    rows = [{"id": "x", "text": "The early note on the pump of the mill.", "created": "2024-03-02T07:15:00"}]
-    (folder / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
-    text = list_documents(open_snapshot(tmp_path / "c")).text
-    assert text.index("2024-03-02 07:15") < text.index("2024-03-02 18:30")
-
-
 # ---- turns and months in results ---------------------------------------------------
 
 TURNS = """[31/12/2023, 10:00] Ana Ruiz: We repaired the harbour crane yesterday with Ben Holm.
@@ -382,14 +358,6 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     home = tmp_path_factory.mktemp("talk")
     index_documents(home / "c", IndexRequest(texts=TALK), Settings(home=home))
     return open_snapshot(home / "c")
-
-
-def test_a_stated_year_or_month_prints_as_one_and_the_day_of_a_document_as_what_it_is(talk: Snapshot) -> None:
-    lines = [line for line in list_documents(talk, by="statement").text.splitlines() if line.startswith("- ")]
-    starts = [re.match(r"- (?:said )?[-\d]+", line) for line in lines]
-    assert [one[0] for one in starts if one] == ["- 2019", "- 2021-05", "- 2023-12-30", "- said 2024-01-06", "- 2024-03-08"]
-    assert "three years ago = 2021)" in lines[0]
-    assert times.span("2019-01-01", "2021-12-31") == "2019 to 2021" and times.span("2019-01-02", "2021-12-31") == "2019-01-02 to 2021-12-31"
 
 
 @pytest.mark.parametrize("wanted", ["as_of=2024-02", "said<=2024-02"])
@@ -419,26 +387,6 @@ def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_pa
             assert what in text and text.count("The fence was") == 1
 
 
-DIARY = """# Farm diary
-## 2024-03-01
-Carla Voss bought the mill yesterday.
-## 2024-05-15
-Carla Voss married Tom Reed last Saturday. Mum died yesterday.
-## 2024-07-04
-Carla Voss died on 3 July 2024.
-Copyright 2024 Carla Voss.
-"""
-
-
-def test_short_sentences_with_a_day_of_their_own_are_in_timelines(tmp_path: Path) -> None:
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(DIARY, "diary", "Diary"),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    days = [line[2:12] for line in get_entity(snapshot, "Carla Voss", order="time").text.splitlines() if line.startswith("- ")]
-    assert days == ["2024-02-29", "2024-05-11", "2024-07-03"]
-    assert "married Tom Reed" in get_entity(snapshot, "Carla Voss", order="time", other="Tom Reed").text
-    assert "Mum died yesterday" in list_documents(snapshot, by="statement", filters=["when=2024-05-14"]).text
-
-
 def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     assert get_entity(talk, "Ana Ruiz", order="time").hint == "1 statement without a date is left out."
     monkeypatch.setattr(timeline, "UNITS", 2)
@@ -446,34 +394,3 @@ def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytes
     assert timeline.left_out((2, "statements", "without a date"), (1, "passages", "not read")) == "2 statements without a date and 1 passage not read are left out."
     monkeypatch.setattr(timeline, "UNITS", 1)
     assert "3 passages not read are left out" in list_documents(talk, by="statement").text
-
-
-def test_metadata_state_validity_under_several_names(tmp_path: Path) -> None:
-    texts = (
-        InlineText("The crane rule A holds for the harbour.", "rules/a.md", "Rule A", {"effective-date": "2024-01-01", "validUntil": "2025-01-01"}),
-        InlineText("The crane rule B holds for the harbour.", "rules/b.md", "Rule B", {"supersedes": "a"}),
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    assert [*times.validity(snapshot).values()] == ["(superseded by d2; valid from 2024-01-01; valid until 2025-01-01)"]
-    assert "rule A" not in local_search(snapshot, "crane rule", filters=["as_of=2026-01-01"]).text
-
-
-LAMP = """15/03/2024, 10:12 - Ana Ruiz: the harbour lamp was broken yesterday by a boat
-18/03/2024, 09:00 - Bob Meyer: I repaired the harbour lamp yesterday with a friend
-25/03/2024, 09:30 - Ana Ruiz: the harbour lamp shines again since this morning
-"""
-
-
-def test_turns_without_a_full_stop_are_statements_of_their_own_days(tmp_path: Path) -> None:
-    from graphrag_mcp.query.render import Form
-
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(LAMP, "chat", "Chat"),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    lines = [line for line in list_documents(snapshot, by="statement").text.splitlines() if line.startswith("- ")]
-    assert [re.findall("broken|repaired|shines", line) for line in lines] == [["broken"], ["repaired"], ["shines"]]
-    assert [line[2:12] for line in lines] == ["2024-03-14", "2024-03-17", "2024-03-25"]
-    (line,) = [line for line in list_documents(snapshot, by="statement", filters=["said=2024-03-18"]).text.splitlines() if line.startswith("- ")]
-    assert "repaired" in line and "broken" not in line
-    shown = local_search(snapshot, "Who repaired the lamp?", form=Form("sentences")).text
-    assert "repaired" in shown.splitlines()[0]
