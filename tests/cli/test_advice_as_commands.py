@@ -137,11 +137,6 @@ def test_no_command_speaks_of_a_tool(command: list[str], place: Path, capsys: py
     assert ran(capsys, place, *command, "--json")[1].startswith("{")
 
 
-def test_what_a_document_says_is_shown_to_the_letter(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = ran(capsys, place, "source", "c.md")
-    assert "`get_source` is a tool, says Mateus Ferreira; call get_source(ids=[1])." in out
-
-
 def test_the_next_command_can_be_typed_as_it_stands(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, _, err = ran(capsys, place, "source", "d.md", "a.md", "--max-tokens", "200")
     following = next(line for line in err.splitlines() if line.startswith("next: graphrag-mcp "))
@@ -190,11 +185,6 @@ def test_an_estimate_with_a_model_says_calls_tokens_and_cost_in_words() -> None:
         "ask a model about 1 time, 1,200 tokens in, 300 out, at a cost of about 0.0125 by the prices in the settings",
         "  extract: 1 time, 1,200 tokens in, 300 out",
     ]  # fmt: skip
-
-
-def test_the_usual_mode_is_no_news(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Mode" not in ran(capsys, place, "search", "Who wrote the Heron scheduler?")[2]
-    assert "Mode text: " in ran(capsys, place, "search", '"Heron scheduler"')[2]
 
 
 def test_an_index_that_is_not_meant_here_says_how_to_reach_it(

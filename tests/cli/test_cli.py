@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +14,7 @@ import pytest
 
 import graphrag_mcp
 from graphrag_mcp.cli.main import main
-from tests.support import hostile_archives
-from tests.support.command import SAMPLE, clean_environment, run_cli
+from tests.support.command import clean_environment, run_cli
 
 
 def ran(*arguments: str | Path, status: int = 0, **options: Any) -> dict[str, Any]:
@@ -90,16 +88,6 @@ def test_two_projects_under_one_home_do_not_mix(project: Path, tmp_path: Path) -
         assert first["corpus"] in done.stderr and second["corpus"] in done.stderr
 
 
-def test_a_second_call_with_another_folder_removes_nothing(project: Path, tmp_path: Path) -> None:
-    home = ("--home", tmp_path / "home", "--corpus", "both")
-    other = write(tmp_path / "other", {"a.md": "# Ibis\n\nThe Ibis archive belongs to Mateus Ferreira."})
-    ran("index", project, *home)
-    second = ran("index", other, *home)
-    assert changes(second) == (1, 0, 0, 0)
-    assert "README.md" in titles(ran("search", "Adaeze Lindholm", "--mode", "text", *home))
-    assert titles(ran("search", "Mateus Ferreira", "--mode", "text", *home)) == {"a.md"}
-
-
 def test_index_syncs_and_an_unchanged_folder_costs_nothing(project: Path, tmp_path: Path) -> None:
     home = ("--home", tmp_path / "home")
     ran("index", project, *home)
@@ -125,38 +113,6 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_in(tmp_path: Path
     assert done.returncode == 1, record
     assert [error["path"].rsplit("/", 1)[-1] for error in record["errors"]] == ["broken.jsonl"]
     assert record["errors"][0]["reason"] and record["counts"]["added"] == 1
-
-
-def test_a_folder_with_a_damaged_file_does_not_fail_for_ever(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], without_ocr: None
-) -> None:
-    def said(*arguments: str | Path) -> dict[str, Any]:
-        assert main([*map(str, arguments), "--json", "--home", str(tmp_path / "home")]) == 0
-        return json.loads(capsys.readouterr().out)
-
-    folder = write(tmp_path / "mixed", {"good.md": "# Good\n\nKestrel Bay is a harbour."})
-    (folder / "torn.pdf").write_bytes(b"%PDF-1.4 and nothing more")
-    (folder / "locked.docx").write_bytes(hostile_archives.CASES["locked.docx"](False))
-    (folder / "scan.pdf").write_bytes(hostile_archives.scan())
-    (folder / "photo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-    bad = ["mixed/locked.docx", "mixed/scan.pdf", "mixed/torn.pdf"]
-    errors = said("index", folder)["errors"]
-    assert [(one["path"], one["kind"], bool(one["reason"])) for one in errors] == [(path, "unread", True) for path in bad]
-    assert said("index", folder)["errors"] == errors
-    assert said("status")["disk"] == {"new": [], "changed": [], "deleted": [], "unread": bad, "scans": bad[1:2], "pictures": ["mixed/photo.png"], "pictures_left_out": []}
-    assert main(["status", "--home", str(tmp_path / "home")]) == 0
-    told = capsys.readouterr().out
-    assert "nothing has changed since. 1 scan without text: mixed/scan.pdf; the extra [ocr] (https://" in told
-    assert "an index without it does not. 1 picture: mixed/photo.png; the extra [ocr] (https://" in told
-    assert "has it described. 2 files could not be read: mixed/locked.docx, mixed/torn.pdf;" in told
-    assert "1 scan (pictures of pages, without text) cannot be found: mixed/scan.pdf; the extra [ocr] (https://" in told
-    assert "pip install" not in told and "graphrag-mcp[" not in told  # the package may not be on an index
-    (folder / "torn.pdf").write_bytes(b"%PDF-1.4 other bytes")
-    (folder / "scan.pdf").unlink()
-    assert said("status")["disk"] == {"new": ["mixed/torn.pdf"], "changed": [], "deleted": [], "unread": bad[:1], "scans": [], "pictures": ["mixed/photo.png"], "pictures_left_out": []}
-    (folder / "torn.pdf").write_bytes(hostile_archives.pages("Ines Calloway rowed."))
-    assert changes(said("index", folder)) == (1, 0, 0, 1)
-    assert said("status")["disk"]["unread"] == bad[:1]
 
 
 def test_the_status_is_1_where_what_was_named_or_all_of_a_folder_cannot_be_read(tmp_path: Path) -> None:
@@ -255,15 +211,6 @@ def test_global_search_on_all_lists_topics_and_the_report_of_each_can_be_read(de
     assert report["members"] and report["method"] == "extractive" and len(report["text"]) > 200
 
 
-def test_an_entity_is_found_by_its_acronym(desk: Desk) -> None:
-    result = desk.json("entity", "HTA")
-    assert result["title"] == "Harbour Tide Authority" and result["relationships"]
-
-
-def test_a_misspelt_entity_names_the_nearest(desk: Desk) -> None:
-    assert "Meridian Tern" in desk.type("entity", "Meridan Tren")
-
-
 def test_a_citation_leads_to_the_exact_text(desk: Desk) -> None:
     found = desk.json("search", '"the lady\'s step"', "--mode", "text")
     assert "the lady's step" in desk.json("source", found["citations"][0]["id"])["text"]
@@ -277,40 +224,6 @@ def test_status_counts_what_is_there(desk: Desk) -> None:
 def test_doctor_finds_nothing_wrong(desk: Desk) -> None:
     found = desk.json("doctor")
     assert (found["sound"], found["findings"]) == (True, []) and found["about"]["version"]
-
-
-def test_doctor_says_how_it_is_installed_where_several_corpora_could_be_meant(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        write(tmp_path / name, {"a.md": f"Ada Lovelace wrote note {name}."})
-        ran("index", tmp_path / name, "--home", tmp_path / "home")
-    done = run_cli("doctor", "--home", tmp_path / "home", cwd=SAMPLE)
-    assert done.returncode == 2 and "Give --corpus one of: one-" in done.stderr and "home        " in done.stdout
-    found = ran("doctor", "--home", tmp_path / "home", cwd=SAMPLE, status=2)
-    assert found["sound"] is None and len(found["about"]["corpora"]) == 2 and "--corpus" in found["error"]
-
-
-def test_doctor_finds_a_flipped_bit_and_repairs_a_table(sample_home: Path, tmp_path: Path) -> None:
-    shutil.copytree(sample_home, tmp_path / "home")
-    home = ("--home", tmp_path / "home", "--corpus", "sample")
-    before = run_cli("digest", *home).stdout
-    table = max((tmp_path / "home").rglob("tables/passages.lance/data/*"), key=lambda path: path.stat().st_size)
-    data = bytearray(table.read_bytes())
-    middle = data.find("回流".encode()) if "回流".encode() in data else len(data) // 2
-    data[middle] ^= 0x01
-    table.write_bytes(data)
-    found = ran("doctor", *home, status=1)
-    assert not found["sound"] and found["findings"]
-    assert ran("doctor", "--repair", *home)["sound"]
-    assert run_cli("digest", *home).stdout == before
-
-
-def test_digest_prints_two_hashes_that_a_second_build_repeats(desk: Desk, tmp_path: Path) -> None:
-    printed = desk.type("digest")
-    assert [line.split()[0] for line in printed.splitlines()] == ["content", "communities"]
-    assert all(len(line.split()[1]) == 64 for line in printed.splitlines())
-    env = clean_environment(PYTHONHASHSEED="7")
-    assert run_cli("index", SAMPLE, "--home", tmp_path, env=env).returncode == 0
-    assert run_cli("digest", "--home", tmp_path, env=env).stdout == printed
 
 
 def test_export_opens_in_pandas_and_every_id_resolves(desk: Desk, tmp_path: Path) -> None:

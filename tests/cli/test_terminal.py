@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -39,53 +38,6 @@ def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
     shutil.rmtree(folder)
     disk = {"new": [], "changed": [], "deleted": ["notes/a.md", "notes/b.md", "notes/c.md"], "unread": [], "scans": [], "pictures": [], "pictures_left_out": []}
     assert json.loads(run_here("status", "--json", "--home", home).stdout)["disk"] == disk
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
-@pytest.mark.parametrize("kind", ["folder", "file"])
-def test_watch_goes_on_with_what_is_made_anew_under_the_name(tmp_path: Path, kind: str) -> None:
-    folder, home = tmp_path / "notes", tmp_path / "home"
-    folder.mkdir()
-    watched = folder if kind == "folder" else folder / "a.md"
-    texts = iter(f"The bell of Port Kell rang {number} times." for number in range(9))
-
-    def write(name: str = "a.md") -> None:
-        folder.mkdir(exist_ok=True)
-        (folder / f".{name}").write_text(next(texts), "utf-8")
-        os.replace(folder / f".{name}", folder / name)  # as editors do: another file under the name
-
-    def gone() -> None:
-        shutil.rmtree(folder)
-
-    def moved() -> None:
-        os.rename(folder, tmp_path / f"old{len(said)}")
-
-    def swapped() -> None:
-        moved()
-        write()
-
-    write()
-    command = [sys.executable, "-m", "graphrag_mcp", "index", str(watched), "--watch", "--home", str(home)]
-    child = subprocess.Popen(
-        command, env=clean_environment(PYTHONUNBUFFERED="1"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    changes = iter([(write, "changed"), (gone, "is gone"), (write, "changed"), (write, "changed"), (moved, "is gone"),
-                    (write, "changed"), (swapped, "changed"), (write, "changed")])  # fmt: skip
-    said, wanted = [], "watching for changes"
-    try:
-        for line in child.stdout or ():
-            said.append(line)
-            if wanted in line:
-                change, wanted = next(changes, (None, "\0"))
-                if change is None:
-                    child.send_signal(signal.SIGINT)
-                else:
-                    change()
-        assert child.wait(timeout=60) == 130, said
-    finally:
-        child.kill()
-    assert next(changes, None) is None, said
 
 
 def test_watch_heeds_what_is_below_the_folder_that_was_named(tmp_path: Path) -> None:

@@ -333,16 +333,6 @@ def test_every_id_in_the_export_resolves_both_ways(exported: dict[str, list[dict
     assert exported["covariates"] == []
 
 
-def test_degrees_recount_and_relationships_join_on_unique_titles(exported: dict[str, list[dict[str, Any]]]) -> None:
-    titles = {row["title"]: row for row in exported["entities"]}
-    assert len(titles) == len(exported["entities"])
-    ends = Counter(row[end] for row in exported["relationships"] for end in ("source", "target"))
-    assert {title: row["degree"] for title, row in titles.items()} == {title: ends[title] for title in titles}
-    for row in exported["relationships"]:
-        assert row["combined_degree"] == ends[row["source"]] + ends[row["target"]]
-    assert {"Port Ellis", "Anton Brandt", "李开复"} <= titles.keys()
-
-
 def test_communities_hold_what_lies_inside_and_every_one_has_its_report(
     exported: dict[str, list[dict[str, Any]]],
 ) -> None:

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.doctor.generations import (
-    change_lines,
     changes,
     digest,
-    generation_of,
     kept,
     rollback,
 )
@@ -25,7 +23,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.store.test_store import log_of
 from tests.support.command import ROOT, clean_environment
@@ -117,21 +115,6 @@ def test_what_only_forgotten_generations_named_is_removed(tmp_path: Path) -> Non
     assert [path.name for path in (tmp_path / "truth").iterdir()] == [manifest.segments[0]["file"]]
 
 
-def test_an_index_of_many_small_calls_has_few_segments_and_the_content_of_one_call(tmp_path: Path) -> None:
-    many, fresh = tmp_path / "kb", tmp_path / "fresh" / "kb"
-    before, segment_store.SEGMENTS = segment_store.SEGMENTS, 4
-    try:
-        for number in range(9):
-            write(many, note(number % 7, f"ships {number}"))
-    finally:
-        segment_store.SEGMENTS = before
-    write(fresh, *[note(number % 7, f"ships {number}") for number in (7, 8, 2, 3, 4, 5, 6)])
-    assert len(current(many).segments) <= 4
-    assert current(many).communities_generation == current(many).generation
-    assert digest(open_snapshot(many))["content"] == digest(open_snapshot(fresh))["content"]
-    assert doctor(many) == []
-
-
 # ---- the way back ----------------------------------------------------------------------------------
 
 
@@ -184,19 +167,6 @@ def test_a_generation_that_is_not_kept_is_refused_with_those_that_are(history: P
     assert current(history).generation == last
 
 
-def test_a_day_is_found_without_a_look_at_every_generation(history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: set[int] = set()
-    counting = Snapshot.count
-
-    def count(self: Snapshot, table: str) -> int:
-        looked.add(self.manifest.generation)
-        return counting(self, table)
-
-    monkeypatch.setattr(Snapshot, "count", count)
-    assert generation_of(history, "2999-01-01") == current(history).generation and not looked
-    assert generation_of(history, "2001-01-01") == 0 and looked == {1}
-
-
 def test_what_changed_is_told_by_uri_and_counted(history: Path) -> None:
     found = changes(history, 2)
     assert (found.since, found.generation) == (2, current(history).generation)
@@ -209,17 +179,6 @@ def test_what_changed_is_told_by_uri_and_counted(history: Path) -> None:
     nothing = changes(history, current(history).generation)
     assert (nothing.added, nothing.changed, nothing.removed) == ([], [], [])
     assert nothing.counts["relationships"]["added"] == 0
-
-
-def test_all_is_new_since_a_day_before_the_first_index(tmp_path: Path) -> None:
-    folder = tmp_path / "kb"
-    write(folder, note(1), note(2))
-    now = manifests.current(folder)
-    for day in ("2020", now.created[:10]):
-        found = changes(folder, generation_of(folder, day))
-        assert (found.since, found.added, found.changed) == (0, ["text:note0001", "text:note0002"], [])
-        assert found.counts["entities"]["before"] == 0
-        assert change_lines(found)[0] == f"All is new in generation {found.generation}: nothing was indexed before."
 
 
 # ---- readers, kills, failing disks -------------------------------------------------------------------

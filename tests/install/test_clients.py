@@ -210,13 +210,6 @@ def test_a_file_that_its_host_writes_meanwhile_is_left_alone(user: Path) -> None
     assert json.loads(file.read_text()) == {"numStartups": 2}
 
 
-def test_a_folder_that_cannot_be_written_is_named(user: Path, install: Install) -> None:
-    (user / "file").write_text("")
-    said = install("--client", "cursor", "--no-check", "--config", user / "file" / "mcp.json", status=2)["error"]
-    assert "file" in said and "--config" in said
-    assert "cannot be read" in install("--client", "cursor", "--no-check", "--config", user, status=2)["error"]
-
-
 def test_arguments_added_by_hand_stay_and_what_is_replaced_is_said(user: Path, install: Install) -> None:
     (user / "more").mkdir()
     file = Path(install("--client", "cursor", "--no-check")["file"])
@@ -240,16 +233,6 @@ def test_arguments_added_by_hand_stay_and_what_is_replaced_is_said(user: Path, i
     assert str(user / "more") not in done["entry"]["args"] and any(str(user / "more") in note for note in done["notes"])
     assert install("--client", "cursor", "--undo")["change"] == "removed"
     assert "--read-only" not in install("--client", "cursor", "--no-check")["entry"]["args"]
-
-
-def test_how_it_is_started_may_hold_words_of_the_user() -> None:
-    made = {"command": "uvx", "args": ["graphrag-mcp", "serve"]}
-    for old, kept in [
-        (["--python", "3.12", "graphrag-mcp", "serve"], True), (["graphrag-mcp==0.1", "serve"], False), (["graphrag-mcp", "serve"], None),
-    ]:  # fmt: skip
-        args, notes = installs.arguments({"command": "uvx", "args": old}, made)
-        assert args == (old if kept else made["args"]) and bool(notes) == (kept is not None), (old, notes)
-    assert installs.arguments({}, made) == (["graphrag-mcp", "serve"], ())
 
 
 def test_two_servers_of_one_name_are_named_with_their_lines_and_left(user: Path, install: Install) -> None:

@@ -207,40 +207,6 @@ def test_a_disk_that_fails_at_any_write_of_a_job_costs_at_most_that_call(tmp_pat
     assert [found for found in doctor(tmp_path / "corpora" / "kb") if not found.remark] == []
 
 
-FULL = """
-import resource, sys, time
-from pathlib import Path
-from graphrag_mcp.jobs import queue, run, start
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.tools.index import _headline
-from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
-
-home = Path(sys.argv[1])
-with start._lock(home, "kb", 5):  # the job waits until the disk is full
-    job = start.start(Settings(home=home), "kb", IndexRequest(texts=(InlineText("Ada Quill met Henry.", "n"),)))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-while not start.trouble(home, "kb"):
-    time.sleep(0.1)
-time.sleep(2)  # it is tried again meanwhile
-print(_headline(home, queue.load(home, job.job_id), IndexResult()), flush=True)
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-while queue.load(home, job.job_id).status not in queue.FINAL or start.trouble(home, "kb"):
-    time.sleep(0.1)
-print(queue.load(home, job.job_id).status, repr(start.trouble(home, "kb")), [path.name for path in (home / "jobs").glob(".*")])
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="no limit of the size of files there")
-def test_a_job_whose_record_cannot_be_written_says_why_and_is_done_when_it_can(tmp_path: Path) -> None:
-    """Before, it was called running for as long as the disk was full, and the log got a traceback every second."""
-    command = [sys.executable, "-c", FULL, str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, timeout=120)
-    held_up, after = done.stdout.splitlines()
-    assert "It is held up (File too large) and tried again until that is put right." in held_up
-    assert after == "done '' []", done.stderr
-    assert done.stderr.count("were not done; tried again") == 1
-
-
 # ---- in order, and together -----------------------------------------------------------------------------
 
 

@@ -88,14 +88,6 @@ def test_a_link_that_leads_elsewhere_is_followed(folder: Path, watch: Watch) -> 
     watch.sees("a b link")
 
 
-def test_other_times_or_rights_of_a_folder_are_one_change(folder: Path, watch: Watch) -> None:
-    watch.rest()
-    for change in (lambda: os.utime(folder / "a" / "sub"), lambda: (folder / "a" / "sub").chmod(0o700)):
-        change()
-        watch.sees("a b link")
-        assert watch.rest() == []
-
-
 def again_without_rights_of_root(test: str) -> None:
     """Run a test in a process of root that may read no more than the modes of files say."""
     drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]

@@ -277,23 +277,6 @@ def test_a_torn_record_is_no_job_and_harms_no_listing(app: App) -> None:
     assert [job.job_id for job in queue.listing(app.home)] == ["job-aaaaaaaaaaaa"]
 
 
-def test_only_little_work_stays_in_the_process_of_the_server(project: Path) -> None:
-    assert start._survey(IndexRequest(paths=(str(project),), texts=(InlineText("short"),)))[0]
-    assert not start._survey(IndexRequest(texts=(InlineText("x" * 2_000_001),)))[0]
-    (project / "big.txt").write_text("x" * 2_000_001, "utf-8")
-    assert not start._survey(IndexRequest(paths=(str(project),)))[0]
-    (project / "big.txt").unlink()
-    for number in range(101):
-        (project / f"{number}.txt").touch()
-    assert not start._survey(IndexRequest(paths=(str(project),)))[0]
-
-
-def test_the_request_comes_back_from_the_record_as_it_was(app: App) -> None:
-    request = IndexRequest(paths=("/a",), texts=(InlineText("té 研究", "id", "T", {"k": [1]}),), remove_missing=True)
-    job = queue.Job("job-x", "c", request=json.loads(json.dumps(asdict(request))))
-    assert queue.request_of(job) == request
-
-
 def test_tables_of_the_index_are_data_frames(app: App, project: Path) -> None:
     texts = (InlineText("Ada Lovelace wrote to Charles Babbage. Ada Lovelace knew Mary Somerville."),)
     index_documents(app.folder("notes"), IndexRequest(texts=texts), app.settings)

@@ -20,7 +20,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.jobs import queue
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from tests.support.client import Caller, connected, over_stdio
+from tests.support.client import connected, over_stdio
 from tests.support.command import clean_environment, run_cli
 from tests.support.files import many_files
 from tests.support.workload import until
@@ -271,23 +271,6 @@ def test_half_an_emoji_in_an_argument_is_a_character_like_others(project: Path, 
         assert wire.answer(1)["result"]["structuredContent"]["counts"]["added"] == 1
         wire.call(2, "local_search", query="Who built \udc00it, 😀?", corpus="c")
         assert "John Smeaton" in wire.answer(2)["result"]["content"][0]["text"]
-
-
-def test_the_same_call_twice_changes_nothing_more(project: Path, tmp_path: Path) -> None:
-    with connected(build_server(App(Settings(home=tmp_path / "home", roots=(project,))))) as call:
-        call.good("index_documents", paths=["."], wait_seconds=40)
-        walk = call.good("drift_search", query="What did the Great Storm do?")
-        answer = {"session_id": walk["session_id"], "node_id": walk["open_node"], "answer": "It drowned Henry Winstanley.", "score": 60}
-        first, again = (without_times(call, answer) for _ in range(2))
-        assert first == again
-        counts = call.good("graph_status")["counts"]
-        call.good("index_documents", paths=["."], wait_seconds=40)
-        assert call.good("graph_status")["counts"] == counts
-
-
-def without_times(call: Caller, answer: dict[str, Any]) -> tuple[Any, ...]:
-    step = call.good("drift_step", **answer)
-    return step["answered"], step["open_node"], [node["id"] for node in step["frontier"]], step["budget_left"]
 
 
 # ---- hosts that leave --------------------------------------------------------------------------------------------

@@ -103,7 +103,6 @@ ODD: list[tuple[str, list[tuple[str, str]], set[int]]] = [
 ]  # fmt: skip
 
 
-
 @pytest.mark.parametrize(("headers", "statuses"), [case[1:] for case in ODD], ids=[case[0] for case in ODD])
 def test_odd_ways_to_write_a_host_or_an_origin_open_no_door(open_port: int, headers: list[tuple[str, str]], statuses: set[int]) -> None:
     status, text, _ = asked(open_port, headers)
@@ -171,10 +170,6 @@ def test_tokens_that_cannot_be_used_are_refused_without_being_repeated(text: str
     assert "canary" not in str(caught.value).replace("token_urlsafe", "") and "short" not in str(caught.value).replace("shorter", "")
 
 
-def test_one_name_may_have_two_tokens_while_they_are_changed() -> None:
-    assert list(tokens_of(f"alice={ALICE}, alice={BOB} ,").values()) == ["alice", "alice"]
-
-
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     with listening("127.0.0.1", 0) as taken:
         done = run_cli("serve", "--http", "--port", str(taken.getsockname()[1]), "--home", tmp_path)
@@ -237,25 +232,6 @@ def test_nobody_can_listen_to_anothers_job(token_port: int) -> None:
                 assert list(his.honored.resource_subscriptions) == uris[1:]
 
     anyio.run(story)
-
-
-def test_fifty_sessions_at_once_are_all_served(open_port: int) -> None:
-    found: list[str] = []
-
-    async def one(number: int) -> None:
-        async with client(open_port, mode=("legacy", "2026-07-28")[number % 2]) as who:
-            assert (await who.list_tools()).tools
-            result = await good(who, ("local_search", "search_text")[number % 3 == 0], query=f"harbour {number}", corpus="sample", max_tokens=500)
-            found.append("context" if result["ids"] else result["text"])
-
-    async def all_at_once() -> None:
-        with anyio.fail_after(120):
-            async with anyio.create_task_group() as group:
-                for number in range(50):
-                    group.start_soon(one, number)
-
-    anyio.run(all_at_once)
-    assert len(found) == 50 and set(found) <= {"context", "not_found"}
 
 
 def test_no_token_is_written_anywhere(home: Path, log: Path, token_port: int) -> None:

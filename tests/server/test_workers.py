@@ -8,10 +8,9 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -22,7 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from graphrag_mcp.connections import checked
 from graphrag_mcp.errors import BadInput
-from tests.support.http_server import HELLO, running, served
+from tests.support.http_server import running, served
 from tests.support.workload import PATIENCE, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the processes are looked at in /proc")
@@ -70,49 +69,6 @@ def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("workers") / "home"
     shutil.copytree(sample_home, home)
     return home
-
-
-def test_requests_of_an_earlier_protocol_need_no_session_and_are_answered_by_any_worker(home: Path) -> None:
-    with workers(home, home.parent / "spread.log", 3) as (_, port):
-        held = [http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE) for _ in range(9)]
-        for one in held:
-            status, session, said = posted(port, HELLO, connection=one)
-            assert (status, session) == (200, "") and "graphrag-mcp" in said
-            status, _, said = posted(port, LIST, connection=one)
-            assert status == 200 and "local_search" in said
-        status, _, said = posted(port, called("local_search", query="budget", context="x" * 300_000))
-        assert status == 200 and '"id":3' in said
-        stream = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        stream.request("GET", "/mcp", headers=ACCEPTED)
-        assert stream.getresponse().status == 405
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts sockets in /proc")
-def test_clients_that_come_at_once_are_spread_evenly(home: Path) -> None:
-    log = home.parent / "even.log"
-
-    def sockets(process: int) -> int:
-        found = 0
-        for one in Path(f"/proc/{process}/fd").iterdir():
-            with suppress(FileNotFoundError):  # closed since
-                found += os.readlink(one).startswith("socket:")
-        return found
-
-    with workers(home, log, 3) as (_, port):
-        served_by = until(lambda: len(found := processes(log)) == 3 and [*found.values()])
-        posted(port, LIST)
-        before = {process: sockets(process) for process in served_by}
-        clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(24)]
-        took = until(lambda: sum(now := [sockets(one) - before[one] for one in served_by]) >= 24 and now)
-        assert max(took) - min(took) <= 2, took
-        for client in clients:
-            client.close()
-        until(lambda: sum(sockets(one) - before[one] for one in served_by) <= 1)
-        again = [socket.create_connection(("127.0.0.1", port)) for _ in range(6)]
-        took = until(lambda: sum(now := [sockets(one) - before[one] for one in served_by]) >= 6 and now)
-        assert max(took) - min(took) <= 2, took
-        for client in again:
-            client.close()
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

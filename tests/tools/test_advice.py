@@ -28,8 +28,6 @@ from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
 
-KINDS = "relationships|documents|passages|entities|communities|reports|steps|text units|answers|questions|nodes|edits"
-PLURAL = re.compile(rf"(?<![\d.,:/-])1 (?:{KINDS}|follow-ups|claims|levels|files|points|corpora)\b")
 LONG = " ".join(
     f"Entry {number} says that Ada Keene sailed to Port Kell with {number * 7} feet of chain." for number in range(900)
 )
@@ -109,50 +107,12 @@ def test_an_identifier_finds_what_holds_it_and_not_what_holds_some_part_of_it(cr
     assert crew.good("search_text", query="e", corpus="crew")["state"] == "not_found", "Pleiße is one word"
 
 
-def test_only_names_numbers_and_quoted_words_are_called_missing(call: Caller) -> None:
-    hint = call.good("local_search", query="How much did Ada Keene pay Zoltan in 1987 for the board of \"kettle\"?", corpus="one")["hint"]
-    assert "'Zoltan'" in hint and "'1987'" in hint and "'kettle'" in hint and "pay" not in hint and "much" not in hint
-    assert call.good("local_search", query="Did Ada Keene happily pay?", corpus="one")["hint"] == ""
-
-
 def test_over_several_corpora_only_what_none_has_is_missing(call: Caller) -> None:
     hint = call.good("search_text", query="zebra Tidal chain", corpus="one,long")["hint"]
     assert "Nowhere in these corpora: 'zebra'." in hint
 
 
-# ---- one is one ---------------------------------------------------------------------------------
-
-
-def test_of_one_thing_no_result_speaks_in_the_plural(call: Caller) -> None:
-    session = call.good("drift_search", query="Who joined the board?", corpus="one")
-    step = {"session_id": session["session_id"], "node_id": session["open_node"]}
-    calls: list[tuple[str, dict[str, Any]]] = [
-        ("local_search", {"query": ""}), ("local_search", {"query": "zebra"}), ("global_search", {"query": "zebra"}),
-        ("local_search", {"query": "Keene"}), ("global_search", {"query": "themes"}),
-        ("search_text", {"query": "zebra"}), ("get_entity", {"id_or_name": "Ada Keene"}),
-        ("get_entity", {"id_or_name": "Ada Kene"}), ("explore_graph", {}), ("explore_graph", {"start": "Ada Keene"}),
-        ("explore_graph", {"start": "Ada Kene"}), ("explore_graph", {"start": "c1"}),
-        ("explore_graph", {"start": "Ada Keene", "goal": "Tidal Power Board"}), ("get_community_report", {"id": "c1"}),
-        ("edit_graph", {"op": "merge", "ids": ["Ada Keene", "Tidal Power Board"]}),
-        ("edit_graph", {"op": "update", "ids": ["Ada Keene"], "fields": ["type=person"], "dry_run": False}),
-        ("edit_graph", {"op": "log"}), ("remove_documents", {"ids": ["text:a"]}),
-    ]  # fmt: skip
-    said = [call.good(tool, corpus="one", **given)["text"] for tool, given in calls]
-    said += [call.good("drift_step", **step, answer="Ada did.", follow_ups=["Who is Ada?", "Who is Ada ?"])["text"]]
-    said += [call.good("drift_finish", session_id=step["session_id"])["text"]]
-    assert [found[0] for text in said for found in PLURAL.finditer(text)] == []
-    assert sum(" 1 " in text or "\n1 " in text for text in said) > 6  # there was something to be found
-
-
 # ---- errors -------------------------------------------------------------------------------------
-
-
-def test_one_graph_is_walked_and_several_are_said_to_be_too_many(call: Caller) -> None:
-    for tool, given in (("explore_graph", {}), ("drift_search", {"query": "x"}), ("graph_status", {}),
-                        ("edit_graph", {"op": "log"}), ("remove_documents", {"ids": ["d1"]})):  # fmt: skip
-        for corpus in ("*", "one,long"):
-            said = call.bad(tool, corpus=corpus, **given)
-            assert "works on one corpus" in said and "Give corpus= one of: dated, long, one" in said
 
 
 def test_an_id_with_its_corpus_is_walked_there_and_advice_keeps_the_corpus(call: Caller) -> None:
@@ -160,13 +120,6 @@ def test_an_id_with_its_corpus_is_walked_there_and_advice_keeps_the_corpus(call:
     assert there["corpus"] == "long" and there["start"] == "e1"
     for hint in (call.good("explore_graph", start="e1", corpus="one")["hint"], there["hint"]):
         assert hint.count("get_entity(") == hint.count('", corpus="'), hint
-
-
-def test_an_unknown_corpus_is_named_with_those_there_are(call: Caller) -> None:
-    for tool in ("local_search", "search_text", "global_search"):
-        said = call.bad(tool, query="x", corpus="lonng")
-        assert said == "there is no corpus 'lonng'. Give corpus= one of: long, one, dated."
-    assert "there is no corpus 'zz'" in call.bad("local_search", query="x", corpus="one,zz")
 
 
 @pytest.mark.parametrize("op, ids, said", [

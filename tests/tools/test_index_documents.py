@@ -114,23 +114,6 @@ def test_a_job_that_fails_is_an_error_that_says_what_to_do(call: Caller, extra: 
     assert removed["counts"]["removed"] == 20
 
 
-def test_calls_at_the_same_time_are_all_answered(call: Caller) -> None:
-    found: list[CallToolResult] = []
-
-    async def one(tool: str, arguments: dict[str, Any]) -> None:
-        found.append(await call.client.call_tool(tool, arguments))
-
-    async def all_at_once() -> None:
-        async with anyio.create_task_group() as group:
-            for number in range(6):
-                group.start_soon(one, "index_documents", {"texts": [{"id": str(number), "text": f"Note {number}."}], "corpus": "busy"})
-                group.start_soon(one, "graph_status", {})
-
-    call.portal.call(all_at_once)
-    assert len(found) == 12 and not any(result.is_error for result in found)
-    assert call.good("graph_status", corpus="busy")["counts"]["documents"] == 6
-
-
 # ---- the wire -----------------------------------------------------------------------------------------
 
 NOISY = """

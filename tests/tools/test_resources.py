@@ -130,10 +130,6 @@ def test_a_job_can_be_read_without_the_texts_that_it_was_given(call: Caller) -> 
     assert body["status"] == "done" and body["counts"]["added"] == 1 and "Zebedee" not in text and "settings" not in body
 
 
-def test_prompts_can_be_read_as_they_are(call: Caller) -> None:
-    assert read(call, "graphrag://prompts/extract") == prompts.load("extract").template
-
-
 @pytest.mark.parametrize("uri", [
     "graphrag://nope/stats", "graphrag://nope/entity/e1", "graphrag://sample/entity/Nobody%20Of%20Note", "graphrag://sample/entity/e99999",
     "graphrag://sample/community/c99999", "graphrag://sample/community/banana", "graphrag://sample/text_unit/t99999",
@@ -172,11 +168,6 @@ def test_prompts_hold_what_the_person_said(call: Caller) -> None:
     assert 'claim_work(kind="summary")' in summarised and "$" not in summarised
     tuned = call.portal.call(call.client.get_prompt, "tune_prompts", {"corpus": "sample"}).messages[0].content.text
     assert "corpora" in tuned and "$entity_types" in tuned
-
-
-def test_the_core_tools_are_enough_for_an_investigation(home: Path) -> None:
-    with connected(build_server(App(Settings(home=home, roots=(SAMPLE,))), "core")) as caller:
-        assert "drift_investigate" in [one.name for one in caller.portal.call(caller.client.list_prompts).prompts]
 
 
 def test_every_tool_that_a_prompt_names_is_one(call: Caller) -> None:
@@ -291,53 +282,6 @@ async def listening(client: Client, uris: list[str], found: list[str], *, task_s
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_who_listens_is_told_when_an_index_or_a_session_changes(mode: str, tmp_path: Path) -> None:
     anyio.run(told, mode, tmp_path)
-
-
-def test_a_client_of_the_old_protocol_that_leaves_is_forgotten(tmp_path: Path) -> None:
-    server = build_server(App(Settings(home=tmp_path, roots=())))
-    updates = server._lowlevel_server.get_request_handler("resources/subscribe").handler.__self__
-
-    async def story() -> None:
-        async with Client(server, mode="legacy") as client:
-            for uri in ("graphrag://corpora", "graphrag://soon/stats", "test://unknown", "graphrag://corpora"):
-                await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
-            assert [uri for _, uri in updates.subscriptions] == ["graphrag://corpora", "graphrag://soon/stats", "test://unknown"]
-            for uri in ("graphrag://jobs/job-000000000000", "graphrag://drift/..", "graphrag://a%20b/stats"):
-                with pytest.raises(MCPError):
-                    await client.session.send_request(SubscribeRequest(params=SubscribeRequestParams(uri=uri)), EmptyResult)
-        assert updates.subscriptions == {}
-
-    anyio.run(story)
-
-
-def test_nobody_looks_at_files_while_nobody_listens(tmp_path: Path) -> None:
-    from graphrag_mcp.tools.resources import Updates
-
-    async def idle() -> tuple[int, int]:
-        updates = Updates(App(Settings(home=tmp_path)))
-        looked = 0
-
-        def stamp() -> int:
-            nonlocal looked
-            looked += 1
-            return looked
-
-        async with anyio.create_task_group() as updates.tasks:
-            tasks = updates.tasks
-            await anyio.sleep(0.7)
-            before = looked
-            updates._add("a stream", "graphrag://corpora")
-            updates.subscriptions["a stream", "graphrag://corpora"].stamp = stamp
-            await anyio.sleep(1.2)
-            updates._leave("a stream")
-            between = looked
-            await anyio.sleep(0.8)
-            assert looked - between <= 1
-            tasks.cancel_scope.cancel()
-        return before, between
-
-    before, between = anyio.run(idle)
-    assert before == 0 and between >= 1
 
 
 # ---- which tools --------------------------------------------------------------------------------------

@@ -221,16 +221,6 @@ def test_entity_community_and_status_hang_together(call: Caller) -> None:
     assert "GRAPHRAG_MCP_CHAT_MODEL" in status["text"] and status["jobs"][0]["status"] == "done"
 
 
-def test_an_unknown_entity_is_answered_with_the_nearest_names(call: Caller) -> None:
-    found = call.good("get_entity", id_or_name="Jon Smeeton")
-    assert found["state"] == "not_found" and "John Smeaton" in [one["title"] for one in found["candidates"]]
-
-
-def test_global_search_speaks_from_reports(call: Caller) -> None:
-    found = call.good("global_search", query="What is told about lighthouses and storms?", level=0)
-    assert found["citations"] and found["coverage"]["documents"] >= 1
-
-
 def test_drift_is_walked_from_question_to_answers(call: Caller) -> None:
     begun = call.good("drift_search", query="What did the Great Storm destroy?")
     step = call.good(
@@ -353,17 +343,6 @@ def test_a_wrong_call_is_told_what_is_wrong_and_what_to_do(call: Caller, tool: s
     text = call.bad(tool, **arguments)
     assert said in text
     assert "swordfish" not in text
-
-
-def test_a_query_of_a_megabyte_is_answered(call: Caller) -> None:
-    for tool in ("local_search", "search_text", "global_search"):
-        result = call.good(tool, query="Eddystone Lighthouse " * 50_000, max_tokens=500)
-        assert result["tokens"] <= 500
-
-
-def test_an_empty_question_gets_an_overview(call: Caller) -> None:
-    assert call.good("local_search", query="")["text"]
-    assert call.good("global_search", query=" ")["text"]
 
 
 def test_a_file_over_the_limit_is_left_out_and_said(call: Caller, extra: Path) -> None:
