@@ -13,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.index.extraction import params_from
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -59,32 +57,6 @@ def reader(tmp_path: Path) -> Iterator[list[str]]:
     thread.join()
 
 
-def test_a_run_is_answered_through_files_recorded_and_replayed_without_loss(
-    tmp_path: Path, reader: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here = tmp_path / "bench"
-    (here / "documents").mkdir(parents=True)
-    for name in ("05-letter-oyelaran.md", "02-interview-with-the-keeper.md"):
-        (here / "documents" / name).write_bytes((LIVE / "documents" / name).read_bytes())
-    questions = json.loads((LIVE / "questions.json").read_text("utf-8"))
-    (here / "questions.json").write_text(json.dumps([questions[4], questions[9]]), "utf-8")
-    monkeypatch.setattr(live, "HERE", here)
-    monkeypatch.setattr(live, "RECORDED", here / "recorded")
-    work = tmp_path / "work"
-    assert live.main(["run", str(work)]) == 0
-    said = {one.stem: json.loads(one.read_text("utf-8")) for one in (work / "results").glob("*.json")}
-    assert set(said) == {"dry-run", "index", "q05", "q10"}
-    assert said["q05"]["result"]["state"] == "answered" and said["q10"]["result"]["answer"]
-    before = len(reader)
-    assert live.main(["run", str(work)]) == 0 and len(reader) == before
-    assert live.main(["record", str(work), "--reader", "demonstration"]) == 0
-    kinds = {json.loads(one.read_text("utf-8"))["kind"] for one in (here / "recorded").glob("*.json")}
-    assert {"extract", "answer", "drift_auto_primer", "drift_auto_step"} <= kinds
-    capsys.readouterr()
-    assert live.main(["replay"]) == 0, capsys.readouterr().out
-    assert "extract: " in capsys.readouterr().out
-
-
 def test_a_record_is_kept_or_counted() -> None:
     of = {"kind": "extract", "about": "Ines leads the Board."}
     reply = records(entity("Ines", "Ines leads it."), entity("Board", "Ines leads it.", "organization"), entity("Zed", "Not there."))
@@ -96,26 +68,6 @@ def test_no_well_formed_record_of_a_kept_reply_is_lost(path: Path) -> None:
     there, kept = live.replay(json.loads(path.read_text("utf-8")))
     assert kept >= there
 
-
-def test_documents_and_questions_are_as_the_protocol_says() -> None:
-    documents = [one.read_text("utf-8") for one in (LIVE / "documents").iterdir()]
-    assert len(documents) == 10 and sum("闸" in text for text in documents) == 4
-    questions = json.loads((LIVE / "questions.json").read_text("utf-8"))
-    assert [one["id"] for one in questions] == [f"q{n:02}" for n in range(1, 13)]
-    assert {one["mode"] for one in questions} == {"local", "global", "drift"}
-
-
-def test_every_question_has_an_answer_and_marks_for_each_way_of_searching(capsys: pytest.CaptureFixture[str]) -> None:
-    answers = json.loads((LIVE / "judged.json").read_text("utf-8"))["answers"]
-    ways = {(one["question"], one["way"]) for one in answers if one["answer"]}
-    assert len(answers) == len(ways) == 48 and len({way for _, way in ways}) == 4
-    assert all(0 <= one[name] <= 10 for one in answers for name in live.CRITERIA)
-    assert all(one["claims_supported"] <= one["claims"] for one in answers)
-    assert live.main(["judged"]) == 0
-    table = capsys.readouterr().out
-    rows = re.findall(r"^\| .+\| (\d\.\d) \| (\d\.\d) \| (\d\.\d) \| (\d\.\d) \| (\d+ of \d+) \|$",
-                      (ROOT / "docs" / "benchmarks.md").read_text("utf-8"), re.MULTILINE)  # fmt: skip
-    assert len(rows) == 4 and all(f"all (12) | {' | '.join(row[:4])} | {row[4]}" in table for row in rows)
 
 # ---- the kept replies as a model ------------------------------------------------------------------
 
@@ -220,19 +172,3 @@ def test_the_reports_of_a_reader_are_the_reports(live_index: tuple[Snapshot, Any
         assert all("[Data: " in finding["explanation"] for finding in findings)
     chinese = written["临溪新闸与何大壮倾倒废石案"]["summary"]
     assert chinese.count("[Data: ") == 4 and "数据" not in chinese
-
-
-def test_other_words_of_a_prompt_find_the_same_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in prompts.folder().glob("*.md"):
-        words = path.read_text("utf-8").replace("List the entities of a text", "Name what a text is about")
-        (tmp_path / path.name).write_text(words, "utf-8")
-    kept = live.Recorded(LIVE / "recorded")
-    with monkeypatch.context() as patched:
-        patched.setattr(prompts, "folder", lambda: tmp_path)
-        prompts._shipped.cache_clear()
-        for one in said("extract"):
-            prompt = params_from(Settings(), None).prompt(one["about"], "<document>Title: Another</document>\n")
-            assert prompt.startswith("Name what") and kept.reply([{"role": "user", "content": prompt}]) == one["reply"]
-        assert kept.reply([{"role": "user", "content": params_from(Settings(), None).prompt("Not asked.")}]) == ""
-    prompts._shipped.cache_clear()  # tests of the same process read the prompts of the package
-    assert kept.missing == [("extract", "Not asked.")]

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from tests.conformance import app, fixtures, run
+from tests.conformance import run
 from tests.support.command import ROOT
 
 
@@ -50,17 +49,6 @@ def test_an_entry_of_the_baseline_that_passes_is_found() -> None:
     assert other.passed() == set() and run.Run(True, "", one.checks, {"one", "two", "three"}).passed() == {"three"}
 
 
-def test_the_names_of_fixtures_that_are_asked_for_are_written_down(tmp_path: Path) -> None:
-    asked = app.Asked(None, tmp_path / "asked")
-    for params in (
-        {"name": "test_simple_text"}, {"uri": "test://static"}, {"ref": {"type": "ref/prompt", "name": "test_prompt"}},
-        {"uri": "test://nonexistent-resource"}, {"name": "local_search"}, None,
-    ):  # fmt: skip
-        asked.note(json.dumps({"params": params}).encode())
-    asked.note(b"no JSON")
-    assert (tmp_path / "asked").read_text("utf-8").split() == ["test_simple_text", "test://static", "test_prompt"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--chatgpt",)], ids=["usual", "with search and fetch"])
 def test_the_inspector_finds_nothing_in_the_tools(packages: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
@@ -76,8 +64,3 @@ def test_the_baseline_names_nothing_that_needs_no_fixture() -> None:
             "sep-2164-resource-not-found", "server-initialize", "ping", "server-sse-multiple-streams"}  # fmt: skip
     assert len(named) == len(set(named)) and not ours & set(named)
     assert [name for name in named if name == "server-stateless"] == []
-
-
-def test_the_fixtures_images_and_sounds_are_real() -> None:
-    assert fixtures.png()[:4] == b"\x89PNG" and fixtures.wav()[:4] == b"RIFF" and fixtures.wav()[8:12] == b"WAVE"
-    assert len({tool.name for tool in fixtures.tools()}) == len(fixtures.tools()) > 20

@@ -16,16 +16,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
-from graphrag_mcp.llm.asker import (
-    Answer,
-    Ask,
-    Asker,
-    BadReply,
-    Budget,
-    batches,
-    key_of,
-    open_asker,
-)
+from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, Budget, batches, key_of, open_asker
 from graphrag_mcp.llm.protocols import Message, Reply
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook

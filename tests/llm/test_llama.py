@@ -56,9 +56,7 @@ def settings(server: Llama, *, tokens: int = 100, **more: Any) -> Settings:
         "timeout_seconds": 240,
         "concurrency": PARALLEL,
     }
-    return Settings(
-        chat_model="smollm2", base_url=server.url, chat_options=options, **{**given, **more}
-    )
+    return Settings(chat_model="smollm2", base_url=server.url, chat_options=options, **{**given, **more})
 
 
 def index(folder: Path, chosen: Settings, method: str, *texts: str, **more: Any) -> IndexResult:
@@ -72,9 +70,7 @@ def ask(chosen: Settings, *prompts: str, key: str = KEY, **more: Any) -> list[Re
     async def replied() -> list[Reply]:
         chat = OpenAIChat(chosen, {"OPENAI_API_KEY": key}, Pace())
         try:
-            return await asyncio.gather(
-                *(chat.complete([Message("user", prompt)], **more) for prompt in prompts)
-            )
+            return await asyncio.gather(*(chat.complete([Message("user", prompt)], **more) for prompt in prompts))
         finally:
             await chat.close()
 
@@ -82,16 +78,11 @@ def ask(chosen: Settings, *prompts: str, key: str = KEY, **more: Any) -> list[Re
 
 
 @pytest.fixture(scope="module")
-def indexed(
-    server: Llama, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Settings, IndexResult]:
+def indexed(server: Llama, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Settings, IndexResult]:
     """An index of two texts that the model has read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
-        folder, chosen = (
-            tmp_path_factory.mktemp("llama") / "c",
-            settings(server, price_prompt=1.0, price_output=2.0),
-        )
+        folder, chosen = tmp_path_factory.mktemp("llama") / "c", settings(server, price_prompt=1.0, price_output=2.0)
         return folder, chosen, index(folder, chosen, "llm", MILL, FIRE)
 
 
@@ -102,20 +93,12 @@ def test_every_text_is_read_or_named_as_open_and_no_question_is_paid_for_twice(
     used = result.usage["by_stage"]["extract"]
     assert result.status == "done" and not result.errors and used["calls"] >= 2
     assert all(one["reason"] for one in result.degraded) and doctor(folder) == []
-    read = {
-        row["text_unit_id"]
-        for row in open_snapshot(folder).rows("mentions").to_pylist()
-        if row["by"]
-    }
-    assert len(read) + result.pending.get("extract", 0) == 2 and read, (
-        "the schema makes a small model write records"
-    )
+    read = {row["text_unit_id"] for row in open_snapshot(folder).rows("mentions").to_pylist() if row["by"]}
+    assert len(read) + result.pending.get("extract", 0) == 2 and read, ("the schema makes a small model write records")
     assert index(folder, chosen, "llm", MILL, FIRE).usage["calls"] == 0
 
 
-def test_a_question_is_answered_from_the_context(
-    indexed: tuple[Path, Settings, IndexResult],
-) -> None:
+def test_a_question_is_answered_from_the_context(indexed: tuple[Path, Settings, IndexResult]) -> None:
     folder, chosen, _ = indexed
     asker = open_asker(folder, chosen, limited=False)
     try:
@@ -159,9 +142,7 @@ def test_json_comes_in_the_form_of_the_schema(server: Llama, mode: str) -> None:
         assert reply.text.lstrip().startswith("{")
 
 
-def test_a_reply_comes_in_pieces_and_one_that_is_given_up_makes_room_for_the_next(
-    server: Llama,
-) -> None:
+def test_a_reply_comes_in_pieces_and_one_that_is_given_up_makes_room_for_the_next(server: Llama) -> None:
     async def cancelled() -> tuple[list[str], Reply]:
         chat = OpenAIChat(settings(server, tokens=1500), {"OPENAI_API_KEY": KEY}, Pace())
         pieces: list[str] = []
@@ -190,18 +171,14 @@ def test_a_reply_comes_in_pieces_and_one_that_is_given_up_makes_room_for_the_nex
     assert 1 <= len(pieces) < 1000 and reply.text
 
 
-def test_a_prompt_that_does_not_fit_is_told_and_the_rest_is_read(
-    server: Llama, tmp_path: Path
-) -> None:
+def test_a_prompt_that_does_not_fit_is_told_and_the_rest_is_read(server: Llama, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="too long") as raised:
         ask(settings(server), "mill " * (CONTEXT + 100))
     assert not raised.value.final
     huge = "The mill stood at Sable Point. " * 1400
     result = index(tmp_path / "c", settings(server, tokens=30, chunk_size=20_000), "llm", huge)
     (open_,) = [one for one in result.degraded if one["kind"] == "extract"]
-    assert (
-        result.status == "done" and "too long" in open_["reason"] and doctor(tmp_path / "c") == []
-    )
+    assert result.status == "done" and "too long" in open_["reason"] and doctor(tmp_path / "c") == []
 
 
 def test_a_wrong_key_ends_the_asking_at_once(server: Llama) -> None:
@@ -213,12 +190,7 @@ def test_a_wrong_key_ends_the_asking_at_once(server: Llama) -> None:
 def test_the_check_says_what_works_and_that_the_context_is_small(server: Llama) -> None:
     check = asyncio.run(check_settings(settings(server), {"OPENAI_API_KEY": KEY}))
     works = {call.name: call.works for call in check.calls}
-    assert (
-        works["plain reply"]
-        and works["reply as JSON"]
-        and works["reply in pieces"]
-        and not works["long prompt"]
-    )
+    assert works["plain reply"] and works["reply as JSON"] and works["reply in pieces"] and not works["long prompt"]
     assert check.advice == {"preset": '"small"'} and not check.usage.estimated
 
 
@@ -231,7 +203,4 @@ def test_a_server_that_was_killed_goes_on_where_it_stopped(server: Llama, tmp_pa
     server.start()
     again = index(tmp_path / "c", settings(server, tokens=60), "llm", MILL)
     assert again.usage["by_stage"]["extract"]["calls"] >= 1
-    assert (
-        not any("reached" in one["reason"] for one in again.degraded)
-        and doctor(tmp_path / "c") == []
-    )
+    assert not any("reached" in one["reason"] for one in again.degraded) and doctor(tmp_path / "c") == []

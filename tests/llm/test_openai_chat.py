@@ -197,6 +197,15 @@ def test_json_is_asked_for_by_schema_first_and_a_servers_refusals_are_remembered
     assert got.text == '```json\n{"said": "it"}\n```'
 
 
+@pytest.mark.parametrize("mode, form", [("schema", "json_schema"), ("object", "json_object"), ("none", "none")])
+def test_a_way_of_asking_that_was_set_is_kept_to(mode: str, form: str) -> None:
+    refused = (400, {}, error("This response_format type is unavailable now"))
+    with openai_server(script=[None, refused]) as server:
+        ask(chat(server, json_mode=mode), schema=SCHEMA)
+        failure(lambda: ask(chat(server, json_mode=mode), schema=SCHEMA))
+    assert forms(server) == [form, form]
+
+
 def test_the_schema_of_a_small_model_limits_texts_and_lists_and_the_usual_one_does_not() -> None:
     names = {"type": "array", "items": {"type": "string"}}
     with openai_server() as server:

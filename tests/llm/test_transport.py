@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import json
 import logging
 import random
 import time
@@ -48,6 +49,24 @@ def test_an_error_inside_a_stream_is_an_error() -> None:
         model = chat(server)
         assert ask(model, on_text=pieces.append).text == "".join(pieces)
         assert failure(lambda: ask(model, on_text=pieces.append)).final
+
+HALF = {"message": {"content": "half an ans"}, "delta": {"content": "half an ans"}}
+
+HALVES = [
+    {**HALF, "finish_reason": "error", "error": {"code": 502, "message": "the provider died"}},
+    {**HALF, "finish_reason": "error"},
+    {**HALF, "finish_reason": "abort"},
+]
+
+
+@pytest.mark.parametrize("half", HALVES, ids=str)
+def test_half_a_reply_beside_the_error_that_ended_it_is_no_answer(half: dict[str, Any]) -> None:
+    said = json.dumps({"choices": [half]})
+    stream = (200, {"Content-Type": "text/event-stream"}, f"data: {said}\n\ndata: [DONE]\n\n")
+    with openai_server(lambda messages, body: "Paris", script=[(200, {}, said), None, stream, None]) as server:
+        model = chat(server)
+        assert ask(model).text == "Paris"
+        assert ask(model, on_text=lambda piece: None).text == "Paris"
 
 
 @pytest.mark.parametrize(

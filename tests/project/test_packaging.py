@@ -207,26 +207,6 @@ def test_the_page_of_hosts_shows_what_is_written(host: str) -> None:
     assert f"--client {host} --undo" in section and "| to see that it works |" in section
 
 
-def test_the_progress_of_an_installation_names_what_comes_and_how_much_is_left(tmp_path: Path) -> None:
-    progress = runpy.run_path(str(PACKAGING / "install.py"))["Progress"](tmp_path, 200)
-    assert progress.told() == ""
-    told = []
-    for line in (
-        "Collecting lancedb>=0.40 (from graphrag-mcp==0.2.0)", "  Downloading lancedb-0.40.0-cp310-abi3-linux.whl.metadata (5.1 kB)",
-        "Collecting pdf_oxide<0.4,>=0.3.78", "  Using cached pdf_oxide-0.3.80-cp311.whl (11.2 MB)", "  Downloading lancedb-0.40.0-cp310-abi3-linux.whl (45.1 MB)",
-        "Installing collected packages: pdf-oxide, lancedb",
-    ):  # fmt: skip
-        progress.read(line)
-        told.append(progress.told())
-    assert told[0] == told[1] == "looking up what is needed: packages so far 1, now lancedb"
-    assert told[3:5] == ["downloading: 11 of about 200 MB, now pdf-oxide", "downloading: 56 of about 200 MB, now lancedb"]
-    assert told[5] == "installing: 0 of 2 packages are in place, now pdf-oxide"
-    (tmp_path / "pdf_oxide-0.3.80.dist-info").mkdir()
-    assert progress.told() == "installing: 1 of 2 packages are in place, now lancedb"
-    failed = subprocess.run([sys.executable, PACKAGING / "install.py", tmp_path / "nothing"], capture_output=True, text=True)
-    assert failed.returncode and "nothing" in failed.stderr
-
-
 def test_the_packing_script_is_in_step_with_what_is_packed() -> None:
     names = runpy.run_path(str(PACKAGING / "mcpb" / "pack.py"))["contents"]()
     assert list(names) == sorted(names) and all(path.is_file() for path in names.values()) and os.sep in str(ROOT)

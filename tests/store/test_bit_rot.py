@@ -27,6 +27,7 @@ from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, compact, open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.promises import doctor
@@ -97,7 +98,6 @@ def test_what_rows_cannot_say_of_themselves_is_refused_as_a_whole(index: Path, w
 def test_damage_is_not_copied_into_new_files_by_a_compaction(index: Path, caplog: pytest.LogCaptureFixture) -> None:
     manifest = manifests.read(index)
     assert manifest is not None
-    from graphrag_mcp.store import tables
 
     path = biggest(index, "mentions.lance/data/*")
     kept, tables.TAIL_FRAGMENTS = tables.TAIL_FRAGMENTS, 1
@@ -166,3 +166,18 @@ def test_records_of_before_have_a_crc_too_and_are_held_to_their_sha(index: Path)
             with flipped(path, 40, 2) if flip else nullcontext():
                 wrong = manifests.spoiled(index, records, "passages")
             assert ["SHA-256" in line for line in wrong] == [True] * flip
+
+
+def test_several_records_of_an_earlier_release_are_read_together(index: Path) -> None:
+    before = manifests.read(index)
+    assert before is not None
+    known, _ = manifests.recorded(index, before.files)
+    entries = []
+    for number, table in enumerate(known):
+        raw = json.dumps({table: known[table]}).encode()
+        (index / "files" / f"{number}.json").write_bytes(raw)
+        entries.append({"file": f"{number}.json", "sha256": hashlib.sha256(raw).hexdigest()})
+    assert manifests.recorded(index, entries) == (known, [])
+    (index / "files" / "0.json").write_bytes(b"{}")
+    now, raw = manifests.record(index, entries, before.tables, before.tables, 99)
+    assert raw and now[:-1] == entries[:1], "the damaged record stays named for doctor"

@@ -57,6 +57,16 @@ def test_a_row_of_which_any_column_was_changed_is_not_believed(tmp_path: Path, c
     assert len(book.verify()) == 1
 
 
+def test_text_that_is_no_utf8_is_not_shown_in_an_error(tmp_path: Path) -> None:
+    filled(tmp_path, 2).close()
+    with sqlite3.connect(tmp_path / NAME) as file:
+        file.execute("UPDATE answers SET text = CAST(x'736563726574ff' AS TEXT) WHERE key = ?", (KEYS[0],))
+    file.close()
+    book = AnswerBook(tmp_path)
+    assert not book.get(KEYS[0]) and book.get(KEYS[1])
+    assert "secret" not in " ".join(book.verify())
+
+
 @pytest.mark.parametrize("damage", ["garbage", "header", "truncated"])
 def test_a_damaged_file_is_a_clear_error_and_salvage_keeps_what_can_be_read(tmp_path: Path, damage: str) -> None:
     filled(tmp_path).close()
@@ -86,6 +96,26 @@ def test_a_damaged_page_costs_its_neighbours_and_no_more(tmp_path: Path) -> None
     raw[middle : middle + 4096] = b"\xff" * 4096
     path.write_bytes(raw)
     assert salvage(tmp_path) > 250
+
+
+def test_of_vectors_that_lost_their_end_those_before_it_are_kept(tmp_path: Path) -> None:
+    book = AnswerBook(tmp_path)
+    for begin in range(0, 2_000, 50):
+        book.put_vectors("e", {f"{number:064x}": os.urandom(1536) for number in range(begin, begin + 50)}, 10)
+    book.close()
+    raw = (tmp_path / NAME).read_bytes()
+    (tmp_path / NAME).write_bytes(raw[: len(raw) * 8 // 10])
+    assert 1_500 < salvage(tmp_path) <= 1_700  # by their keys, which are among them, there would be half
+
+
+def test_a_folder_in_the_place_of_the_book_is_set_aside(tmp_path: Path) -> None:
+    for again in range(2):
+        (tmp_path / NAME).mkdir()
+        (tmp_path / NAME / "notes").write_text("mine")
+        with pytest.raises(Damaged, match="doctor --repair"):
+            AnswerBook(tmp_path).probe()
+        assert salvage(tmp_path) == 0 and not (tmp_path / NAME).exists()
+        assert len(list(tmp_path.glob(f"{NAME}.folder-*/notes"))) == again + 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")

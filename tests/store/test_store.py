@@ -17,6 +17,7 @@ from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import schema, sessions
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.manifest import Manifest
+from graphrag_mcp.store.mirror import Head, Tag
 
 # ---- manifest -----------------------------------------------------------------------------------
 
@@ -253,3 +254,17 @@ def test_a_manifest_of_other_types_is_damaged_and_the_kept_generation_stands_in(
     negative = {**whole, "counters": {"passages": -1}}
     (tmp_path / "manifest.json").write_text(json.dumps({**negative, "check": manifests._check(negative)}), "utf-8")
     assert manifests.read(tmp_path) == good
+
+
+def test_a_head_of_a_store_of_another_form_is_damaged() -> None:
+    whole = {"manifest": '{"generation": 3, "format": 2, "check": ""}', "files": {"truth/a": [1, "0" * 64]}, "dropped": []}
+    assert Head.of(json.dumps(whole).encode(), Tag("t")).generation() == 3
+    for raw in BROKEN:
+        with pytest.raises(Damaged):
+            Head.of(raw, Tag("t"))
+    for name in whole:
+        for value in (*ODD, {"../../x": [1, "0" * 64]}, {"/etc/x": [1, "0" * 64]}, {"truth/a": [1, "../x"]}):
+            if value in ({}, []) and isinstance(value, type(whole[name])):
+                continue
+            with pytest.raises(Damaged):
+                Head.of(json.dumps({**whole, name: value}).encode(), Tag("t")).generation()

@@ -15,9 +15,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.text.prose import sentences
 from tests.support.scripted import Rule
 
-_BLOCK = re.compile(
-    r"<(text|context|reports?|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL
-)
+_BLOCK = re.compile(r"<(text|context|reports?|answers?|points|data)>\n(.*?)\n?</\1>", re.DOTALL)
 _NUMBERED_TEXT = re.compile(r'<text id="(\d+)">\n(.*?)\n</text>', re.DOTALL)
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w’'-]*"
 _NAME = re.compile(rf"{_CAPITAL}(?: (?:(?:of|the|de|von|van) ){{0,2}}{_CAPITAL}){{0,4}}")
@@ -41,9 +39,7 @@ _ROW_HEAD = re.compile(
 )
 _HEADING = re.compile(r"(?:id|number)[,|]|#|(?:Reports|Entities|Relationships|Claims|Sources)$")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-_ORGANIZATION = tuple(
-    "University Company Council Institute Authority Society Agency Cooperative".split()
-)
+_ORGANIZATION = tuple("University Company Council Institute Authority Society Agency Cooperative".split())
 
 
 def demonstration() -> list[Rule]:
@@ -94,9 +90,7 @@ def _rule(answer: Callable[[_Prompt], str | dict[str, Any]], *marks: str) -> Rul
 def _sentences(text: str) -> list[str]:
     """Whole sentences on one line each, without heads of rows and what the record formats use as
     signs."""
-    prose = "\n\n".join(
-        _ROW_HEAD.sub("", line) for line in text.splitlines() if not _HEADING.match(line)
-    )
+    prose = "\n\n".join(_ROW_HEAD.sub("", line) for line in text.splitlines() if not _HEADING.match(line))
     prose = prose if _ROW_HEAD.search(text) else text
     plain = (re.sub(r'[<>|"]|##', " ", prose[start:end]) for start, end in sentences(prose))
     plain = (" ".join(one.split()) for one in plain)
@@ -117,12 +111,7 @@ def _names(sentence: str) -> list[str]:
 
 def _most_named(text: str, count: int) -> list[str]:
     """Names by how often they stand there, then by where they come first."""
-    return [
-        name
-        for name, _ in Counter(n for one in _sentences(text) for n in _names(one)).most_common(
-            count
-        )
-    ]
+    return [name for name, _ in Counter(n for one in _sentences(text) for n in _names(one)).most_common(count)]
 
 
 def _references(text: str, count: int = 3) -> str:
@@ -132,9 +121,7 @@ def _references(text: str, count: int = 3) -> str:
     if not ids:
         tables = [(match.start(), match[1]) for match in _TABLE.finditer(text)]
         for row in islice(_NUMBERED.finditer(text), count):
-            table = next(
-                (name for start, name in reversed(tables) if start < row.start()), "Reports"
-            )
+            table = next((name for start, name in reversed(tables) if start < row.start()), "Reports")
             groups.setdefault(table, []).append(row[1])
     said = "; ".join(f"{group} ({', '.join(ids)})" for group, ids in groups.items() if ids)
     return f" [Data: {said}]" if said else ""
@@ -176,10 +163,7 @@ def _extraction(asked: _Prompt) -> dict[str, Any]:
     prompt, first, pairs = _read(asked)
     listed = re.search(r"^Types: (.+)$", prompt, re.MULTILINE)
     types = [part.strip() for part in listed[1].split(",")] if listed else []
-    entities = [
-        {"name": name, "type": _type(name, types), "description": said}
-        for name, said in first.items()
-    ]
+    entities = [{"name": name, "type": _type(name, types), "description": said} for name, said in first.items()]
     relationships = []
     for (a, b), said in pairs.items():
         subject = sorted(_LONG_WORD.findall(said[0].casefold()), key=len)[-2:] or ["mention"]
@@ -267,7 +251,5 @@ def _profile(prompt: _Prompt) -> dict[str, Any]:
 def _prose(text: str, question: str, count: int = 3) -> str:
     """The sentences that share most words with the question, in their order, citing the first rows."""
     said = _sentences(text)
-    best = sorted(range(len(said)), key=lambda at: (-_shared(said[at], question, 0, 100), at))[
-        :count
-    ]
+    best = sorted(range(len(said)), key=lambda at: (-_shared(said[at], question, 0, 100), at))[:count]
     return " ".join(said[at] for at in sorted(best)) + _references(text)

@@ -21,9 +21,7 @@ def compound(tree: Tree) -> bytes:
         for name in sorted(inside, key=lambda name: (len(name), name.upper())):
             held, at = inside[name], len(entries)
             stream = isinstance(held, bytes)
-            entries.append(
-                {"name": name, "kind": 2 if stream else 1, "data": held if stream else b""}
-            )
+            entries.append({"name": name, "kind": 2 if stream else 1, "data": held if stream else b""})
             entries[before or parent]["right" if before else "child"] = at
             before = at
             if not isinstance(held, bytes):
@@ -46,9 +44,7 @@ def compound(tree: Tree) -> bytes:
         data = entry.get("data", b"")
         assert isinstance(data, bytes)
         small = len(data) < CUTOFF
-        entry["start"] = put(
-            data, mini if small else body, mini_fat if small else fat, MINI if small else SECTOR
-        )
+        entry["start"] = put(data, mini if small else body, mini_fat if small else fat, MINI if small else SECTOR)
         entry["size"] = len(data)
     entries[0] |= {"start": put(bytes(mini), body, fat, SECTOR), "size": len(mini)}
     minis = (
@@ -92,12 +88,7 @@ def _entry(entry: Mapping[str, object]) -> bytes:
     )
 
 
-def msg(
-    attachments: Mapping[str, bytes],
-    inside: Tree | None = None,
-    code_page: int = 0,
-    **properties: str,
-) -> bytes:
+def msg(attachments: Mapping[str, bytes], inside: Tree | None = None, code_page: int = 0, **properties: str) -> bytes:
     """An Outlook mail; `properties`: texts by the tag of their property, as `p0037`. `inside`: an attached
     mail, as `mail_tree` gives it. `code_page`: texts are in this encoding, else in UTF-16."""
     tree = mail_tree(code_page, **properties)
@@ -118,9 +109,7 @@ def msg(
 def mail_tree(code_page: int = 0, **properties: str) -> dict[str, bytes | Tree]:
     kind, encoding = ("001E", f"cp{code_page}") if code_page else ("001F", "utf-16-le")
     tree: dict[str, bytes | Tree] = {"__properties_version1.0": bytes(24) + _code_page(code_page)}
-    return tree | {
-        f"__substg1.0_{tag[1:]}{kind}": text.encode(encoding) for tag, text in properties.items()
-    }
+    return tree | {f"__substg1.0_{tag[1:]}{kind}": text.encode(encoding) for tag, text in properties.items()}
 
 
 def _code_page(number: int) -> bytes:
@@ -144,9 +133,7 @@ def xls(
     keys = [0, 14, 10, *formats]
     font = struct.pack("<HHHHHBBBBBB", 200, 0, 0x7FFF, 400, 0, 0, 0, 0, 0, 1, 0) + b"A"
     head = record(0x0809, struct.pack("<HHHHII", 0x0600, 5, 0, 1997, 0, 0)) + record(0x31, font) * 4
-    head += b"".join(
-        record(0x041E, struct.pack("<H", key) + text(code)) for key, code in formats.items()
-    )
+    head += b"".join(record(0x041E, struct.pack("<H", key) + text(code)) for key, code in formats.items())
     head += record(0xE0, struct.pack("<HHH", 0, 0, 0xFFF5) + bytes(14))
     head += b"".join(record(0xE0, struct.pack("<HHH", 0, key, 1) + bytes(14)) for key in keys)
     bodies: list[bytes] = []
@@ -156,16 +143,11 @@ def xls(
             if isinstance(value, str):
                 body += record(0x0204, struct.pack("<HHH", row, column, 1) + text(value))
             else:
-                body += record(
-                    0x0203, struct.pack("<HHHd", row, column, keys.index(value[1]) + 1, value[0])
-                )
+                body += record(0x0203, struct.pack("<HHHd", row, column, keys.index(value[1]) + 1, value[0]))
         bodies.append(body + record(0x0A, b""))
     at = len(head) + sum(12 + 2 * len(name) for name in sheets) + 4
     for name, body in zip(sheets, bodies, strict=True):
-        head += record(
-            0x85,
-            struct.pack("<IBBBB", at, name == hidden, 0, len(name), 1) + name.encode("utf-16-le"),
-        )
+        head += record(0x85, struct.pack("<IBBBB", at, name == hidden, 0, len(name), 1) + name.encode("utf-16-le"))
         at += len(body)
     return compound({"Workbook": (head + record(0x0A, b"") + b"".join(bodies)).ljust(4096, b"\0")})
 
@@ -174,12 +156,7 @@ def doc(text: str) -> bytes:
     """A Word 97 file of one piece of text (MS-DOC 2.5, 2.8.35); paragraphs end with a carriage return."""
     words = text.encode("utf-16-le")
     start = 2048
-    clx = (
-        b"\x02"
-        + struct.pack("<I", 16)
-        + struct.pack("<II", 0, len(text))
-        + struct.pack("<HIH", 0, start, 0)
-    )
+    clx = b"\x02" + struct.pack("<I", 16) + struct.pack("<II", 0, len(text)) + struct.pack("<HIH", 0, start, 0)
     fib = bytearray(start)
     struct.pack_into(
         "<HHHHHHH", fib, 0, 0xA5EC, 0xC1, 0, 0x409, 0, 0x1200, 0xBF
@@ -191,9 +168,7 @@ def doc(text: str) -> bytes:
     struct.pack_into("<I", fib, 76, len(text))
     struct.pack_into("<H", fib, 152, 93)
     struct.pack_into("<II", fib, 154 + 33 * 8, 0, len(clx))
-    return compound(
-        {"WordDocument": bytes(fib) + words.ljust(4096, b"\0"), "1Table": clx.ljust(4096, b"\0")}
-    )
+    return compound({"WordDocument": bytes(fib) + words.ljust(4096, b"\0"), "1Table": clx.ljust(4096, b"\0")})
 
 
 def ppt(*slides: str) -> bytes:
@@ -214,13 +189,9 @@ def ppt(*slides: str) -> bytes:
         body += record(0x03EE, record(0x03EF, bytes(24), 2), 15)
     directory = len(body)
     places = [0, *slide_places]
-    body += record(
-        0x1772, struct.pack("<I", 1 | len(places) << 20) + struct.pack(f"<{len(places)}I", *places)
-    )
+    body += record(0x1772, struct.pack("<I", 1 | len(places) << 20) + struct.pack(f"<{len(places)}I", *places))
     edit = len(body)
-    body += record(
-        0x0FF5, struct.pack("<IHBBIIIIHH", 0, 0, 0, 3, 0, directory, 1, len(places) + 1, 1, 0)
-    )
+    body += record(0x0FF5, struct.pack("<IHBBIIIIHH", 0, 0, 0, 3, 0, directory, 1, len(places) + 1, 1, 0))
     user = record(
         0x0FF6,
         struct.pack("<IIIHHBBH", 20, 0xE391C05F, edit, 4, 0x03F4, 3, 0, 0)

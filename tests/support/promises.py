@@ -71,11 +71,6 @@ def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
     return (listed[start : start + TEXTS] for start in range(0, len(listed), TEXTS))
 
 
-def _chunks(values: Iterable[str]) -> Iterator[list[str]]:
-    listed = sorted(values)
-    return (listed[start : start + TEXTS] for start in range(0, len(listed), TEXTS))
-
-
 def _spans(snapshot: Snapshot) -> Iterator[Broken]:
     """Ids are made of the content; text units and passages are what stands at their spans."""
     named = "id document_id char_start char_end line_start line_end text".split()
