@@ -75,7 +75,7 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
     )[:count]
 
 
-def name_ids(entities: Iterable[Row]) -> frozenset[str]:
+def name_ids(entities: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     """The ids of all names of these entities. Passages hold those of the names that they have, such as a
     family name alone, whatever entity it stands for."""
     return frozenset(entity_id(name) for entity in entities for name in entity["names"])
