@@ -161,7 +161,7 @@ _WORDS = re.compile(r"(?:[A-Za-z]|[^\x00-\x7f])+(?:['&/-]++(?:[A-Za-z]|[^\x00-\x
 def is_prose(sentence: str, names: Sequence[tuple[int, int]]) -> bool:
     """Is a sentence with these names (spans, in order, none within another) running prose? It has twice as
     many words beside them as signs (numbers, labels with a colon, code, paths, rows of tables), and no fewer
-    words than names but one; a word in capitals is neither. Two characters of Chinese, Japanese and Korean
+    words than names but one; a word with a capital within the sentence is neither. Two characters of Chinese, Japanese and Korean
     are one word.
 
     Of eight collections, sentences with fewer than two words for a sign were code and citations."""
@@ -172,13 +172,13 @@ def is_prose(sentence: str, names: Sequence[tuple[int, int]]) -> bool:
         at = end
     rest, dense = without_cjk("X".join([*parts, sentence[at:]]))
     words, signs = (dense + 1) // 2, 0
-    for piece in _PIECE.findall(rest):
+    for at, piece in enumerate(_PIECE.findall(rest)):
         word = piece.strip(_AROUND)
         if _WORDS.fullmatch(word):
-            words += not word[0].isupper()
+            words += not word[0].isupper() or (at == 0 and "X" not in word)
         else:
             signs += bool(word.strip("*_#>+"))
-    return words >= max(2, len(names) - 1, 2 * signs)
+    return words >= max(1, len(names) - 1, 2 * signs)
 
 
 def fences(text: str) -> list[int]:

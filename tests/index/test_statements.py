@@ -37,9 +37,9 @@ Ada Brandt and Jonas Ekholm signed the privacy policy of the harbour in Vienna.
 Ada Brandt succeeded Jonas Ekholm as chair; see www.harbour.org for more.
 Ada Brandt visited https://x.example/a with Jonas Ekholm.
 Ada Brandt met Jonas Ekholm (R) in Vienna.
+Ada Brandt married Jonas Ekholm.
 On 3 May 1911 the clerk Ada Brandt paid 20 crowns to her brother Jonas Ekholm for his boat.""".split("\n")
 SILENT = """| Ada Brandt | met Jonas Ekholm. |
-## Ada Brandt married Jonas Ekholm
 Guests: Ada Brandt, Jonas Ekholm, Mara Quillon, Bert Zorvath.
 let pair = new Pair(Ada Brandt, Jonas Ekholm); pair.run(); x = pair[0];
 $ time send Ada Brandt 1000 Jonas Ekholm [2] real 0m0.056s
