@@ -8,7 +8,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.entity import get_entity
-from graphrag_mcp.query.groups import by_name
+from graphrag_mcp.query.groups import overview
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -92,5 +92,5 @@ def test_every_search_list_and_count_takes_a_family_name_for_its_bearer(tmp_path
     snapshot = indexed(tmp_path / "c", "Gordon Merrick met Anna Berg in Oslo. In the end Merrick wrote to Berg.", alone)
     assert "harbour was closed" in local_search(snapshot, "harbour", filters=["entity=Gordon Merrick"]).text
     assert "harbour was closed" not in local_search(snapshot, "harbour", filters=["entity!=Gordon Merrick"]).text
-    assert "[e1] Gordon Merrick, 2 documents" in "\n".join(by_name(snapshot, "person"))
+    assert "Gordon Merrick [e1] 2" in overview(snapshot)
     assert get_entity(snapshot, "Merrick").frequency == 2
