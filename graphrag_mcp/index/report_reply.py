@@ -25,7 +25,7 @@ from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.replies import BadReply, cut
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
-from graphrag_mcp.packing.references import reference, referenced_ids
+from graphrag_mcp.packing.references import reference
 from graphrag_mcp.text.terms import terms
 
 CRITERIA = "how important the topic is for understanding the whole: its reach, and the consequences of what it tells of"
@@ -119,21 +119,44 @@ def checked(draft: Draft, shown: Prompted) -> Draft:
     """The draft without findings that cite no row of the question. Raises BadReply where no statement cites
     any: none of it would be shown but its title."""
 
-    def cites_row(text: str) -> bool:
+    def cites_row(references: Sequence[Cited]) -> bool:
         return any(
             1 <= number <= len(shown.numbering.get(table, ()))
-            for found in cited(text)
+            for found in references
             for table, numbers in found.numbers.items()
             for number in numbers
         )
 
-    findings = tuple(finding for finding in draft.findings if cites_row(finding[1]))
-    left_out = len(draft.findings) - len(findings) + (not cites_row(draft.summary))
-    if left_out == len(draft.findings) + 1:
+    def kept(text: str) -> list[str]:
+        return [said for said, references in statements(text) if cites_row(references)]
+
+    findings = tuple(finding for finding in draft.findings if kept(finding[1]))
+    texts = [draft.summary, *(text for _, text in draft.findings)]
+    cited_rows = [said for text in texts for said in kept(text)]
+    if not cited_rows:
         raise BadReply("the report cites only rows that the question does not show")
-    texts = (draft.summary, *(text for _, text in findings))
-    missing = dict.fromkeys(number for text in texts for number in _invented(text, shown))
+    left_out = sum(len(statements(text)) for text in texts) - len(cited_rows)
+    shown_texts = [draft.title, *(heading for heading, _ in findings), *cited_rows]
+    missing = dict.fromkeys(number for text in shown_texts for number in _invented(text, shown))
     return replace(draft, findings=findings, left_out=left_out, unsupported=tuple(missing))
+
+
+def statements(text: str) -> list[tuple[str, list[Cited]]]:
+    """What a text says up to each of its references, with this and those that follow at once; what stands behind
+    the last one has none."""
+    found: list[Cited] = []
+
+    def mark(cited_rows: Cited) -> str:
+        found.append(cited_rows)
+        return "\0"
+
+    *parts, rest = replace_references(text.replace("\0", ""), mark).split("\0")
+    told: list[tuple[str, list[Cited]]] = []
+    for part, cited_rows in zip(parts, found, strict=True):
+        if any(map(str.isalnum, part)) or not told:
+            told.append((part.rstrip(), []))
+        told[-1][1].append(cited_rows)
+    return [*told, (rest, [])] if any(map(str.isalnum, rest)) else told
 
 
 def _invented(text: str, shown: Prompted) -> list[str]:
@@ -164,14 +187,10 @@ def _paragraphs(value: str) -> str:
 def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Report:
     """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
     writer = _Writer(topic, shown)
-    said = ((_plain(heading), writer.written(text)) for heading, text in draft.findings)
-    findings = [{"summary": heading, "explanation": text} for heading, text in said if text]
-    summary = writer.written(draft.summary)
-    if not summary and findings:  # it rests on what the findings rest on
-        ids = referenced_ids(" ".join(finding["explanation"] for finding in findings))
-        doubt = writer.doubt(draft.summary)
-        summary = _joined(_plain(draft.summary), doubt, reference(ids.items(), PER_GROUP))
-    title, summary = _plain(draft.title) or base.title, summary or base.summary
+    told = ((writer.heading(heading), writer.written(text)) for heading, text in draft.findings)
+    findings = [{"summary": heading, "explanation": text} for heading, text in told if text]
+    title = writer.heading(draft.title) or base.title
+    summary = writer.written(draft.summary) or base.summary
     sections = (f"## {finding['summary']}\n\n{finding['explanation']}" for finding in findings)
     rated = draft.rating is not None
     return replace(
@@ -204,17 +223,17 @@ class _Writer:
         self.edges = {edge.id: edge for edge in topic.edges}
 
     def written(self, text: str) -> str:
-        """The text with stored references; "" when it has none that leads to a text."""
-        *statements, rest = replace_references(text, lambda _: "\0").split("\0")
-        references: list[str] = []
+        """The statements of a text with stored references; one without any that leads to a text is left out."""
+        parts = []
+        for statement, cited_rows in statements(text):
+            references = [self._reference(found, statement) for found in cited_rows]
+            if any(references):
+                parts.append(_joined(statement, self.doubt(statement), *references))
+        return "".join(parts).strip()
 
-        def write(found: Cited) -> str:
-            statement = statements[len(references)]
-            references.append(self._reference(found, statement))
-            return _joined(self.doubt(statement), references[-1])
-
-        checked = replace_references(text, write).strip()
-        return _joined(checked, self.doubt(rest)) if any(references) else ""
+    def heading(self, text: str) -> str:
+        """A heading or title without references."""
+        return _joined(_plain(text), self.doubt(text))
 
     def doubt(self, statement: str) -> str:
         """A mark for a statement with numbers that no line has; "" for any other."""

@@ -107,20 +107,20 @@ class Writing:
         ask = report_ask(shown, self.prompt, about.kept if identity else lambda reply: reply)
         known = self.asker.refreshes or self.asker.known(ask) is not None
         if identity and not known and (found := self._earlier.nearest(about)):
-            earlier, draft = found
+            earlier, draft, by = found
             then = _shown_then(earlier, topic.summaries)
             same = len(earlier.texts & about.texts)
             note = (
                 f"This was written when {same} of these {len(identity)} texts were as they are now."
             )
-            report = await aside(_finished, topic, then, draft)
+            report = await aside(_finished, topic, then, draft, by)
             return replace(report, full_content=f"{report.full_content}\n\n{note}")
         answer = await self.asker.ask(ask)
         if answer.value is None:
             self.degraded[id] = answer.reason
             self.unsure.add(id)
             return None
-        return await aside(_finished, topic, shown, answer.value)
+        return await aside(_finished, topic, shown, answer.value, answer.by)
 
     def _topic(self, community: Community) -> Topic:
         return Topic(
@@ -133,9 +133,10 @@ class Writing:
         )
 
 
-def _finished(topic: Topic, shown: Prompted, draft: Draft) -> Report:
+def _finished(topic: Topic, shown: Prompted, draft: Draft, by: str) -> Report:
     base = outline(topic.community, inside_of(topic.community, topic.entities, topic.edges))
-    return finished(topic, shown, draft, base)
+    report = finished(topic, shown, draft, base)
+    return replace(report, method=by) if by.startswith("agent:") else report
 
 
 def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:
@@ -183,28 +184,28 @@ class Earlier:
 
     asker: Asker
 
-    def nearest(self, about: About) -> tuple[About, Draft] | None:
-        """The reply to the same prompt in the same language, with what it is about, that shares most texts
-        with a topic, at least SHARED of either's; None where none does."""
+    def nearest(self, about: About) -> tuple[About, Draft, str] | None:
+        """The reply to the same prompt in the same language, with what it is about and who wrote it, that shares
+        most texts with a topic, at least SHARED of either's; None where none does."""
         best, found = SHARED, None
-        for other, draft in self._replies:
+        for other, draft, by in self._replies:
             common = len(other.texts & about.texts) / max(len(other.texts), len(about.texts), 1)
             alike = (other.level, other.asked) == (about.level, about.asked)
             if alike and (common > best or (common == best and found is None)):
-                best, found = common, (other, draft)
+                best, found = common, (other, draft, by)
         return found
 
     @cached_property
-    def _replies(self) -> list[tuple[About, Draft]]:
+    def _replies(self) -> list[tuple[About, Draft, str]]:
         """In the order of their texts."""
         found = []
         stored = self.asker.book.of_kind("report", f'"{ABOUT}"') if self.asker.book else []
-        for text in sorted(reply.text for reply in stored):
+        for text, by in sorted((reply.text, reply.answerer) for reply in stored):
             try:
                 value: Any = json.loads(text).get(ABOUT)
                 texts, shown = frozenset(value["texts"]), tuple(value["shown"])
                 about = About(value["level"], texts, shown, value.get("asked", ""))
-                found.append((about, parse_report(text)))
+                found.append((about, parse_report(text), by))
             except (ValueError, TypeError, KeyError, AttributeError, BadReply):
                 continue  # of another form
         return found

@@ -39,7 +39,7 @@ from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
 # Raise it when the same replies give other rows, as with another check (`unsupported`).
-VERSION = "5"
+VERSION = "6"
 LONGEST = 6_000  # tokens of a text that is summarised as one, and of the texts of one call
 BRIEF = 45  # words that are asked for; a text of no more is its own summary
 OWN_WORDS = "text"  # who wrote the summary of such a text

@@ -10,6 +10,7 @@ from graphrag_mcp.index.places import locate
 from graphrag_mcp.text.prose import sentences
 
 _NUMBER = re.compile(r"\d(?:[\d.,’']*\d)?")
+_GROUPS = re.compile(r"(?<![\d.,’'])\d{1,3}(?: \d{3})+(?:[.,]\d{1,2})?(?!\d)")  # 2 100 000
 _DATE = re.compile(r"\d{1,4}\.\d{1,2}\.\d{1,4}")
 _NAME_IN_TEXT = re.compile(r"(?<!\w)[^\W\d_a-z][\w’'-]*(?: [^\W\d_a-z][\w’'-]*)+")
 _POSSESSIVE = re.compile(r"['’]s?\Z")
@@ -17,10 +18,14 @@ _POSSESSIVE = re.compile(r"['’]s?\Z")
 
 def numbers(written: str, source: str) -> list[str]:
     """The numbers that the source does not have; the signs between groups of digits do not count."""
-    found = _NUMBER.findall(_folded(source))
+    text = _folded(source)
+    found = _NUMBER.findall(text)
     found += [part for date in found if _DATE.fullmatch(date) for part in date.split(".")]
-    known = set(map(_digits, found))
-    return [number for number in _NUMBER.findall(_folded(written)) if _digits(number) not in known]
+    known = set(map(_digits, (*found, *_GROUPS.findall(text))))
+    text = _GROUPS.sub(
+        lambda match: "" if _digits(match[0]) in known else match[0], _folded(written)
+    )
+    return [number for number in _NUMBER.findall(text) if _digits(number) not in known]
 
 
 def names(written: str, source: str) -> Iterator[str]:

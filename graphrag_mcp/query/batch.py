@@ -14,8 +14,8 @@ from graphrag_mcp.query.local import Corpus
 from graphrag_mcp.query.notes import absences
 from graphrag_mcp.query.render import Form, Limits
 from graphrag_mcp.query.request import Request
-from graphrag_mcp.query.survey import Line, Survey, survey
-from graphrag_mcp.types import Citation, SearchResult
+from graphrag_mcp.query.survey import GAP, Line, Survey, survey
+from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
@@ -62,6 +62,7 @@ def _show(
     form, beside = render.narrowed(request.form), request.for_notes()
     page = page_of(result, budget)
     notes: set[tuple[str, str]] = set()
+    told: set[tuple[str, str]] = set()  # ids with the sentences that are shown of them
     last = min(len(asked), max(page.room // LEAST, 1))
     page.room -= OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
     for number, (question, sources) in enumerate(asked[:last]):
@@ -82,7 +83,7 @@ def _show(
         share += more
         sources = hits.apart(sources)
         if form.breadth == "sentences":
-            _show_sentences(part, survey(sources), form, page.citations)
+            _show_sentences(part, survey(sources), form, told)
         else:
             _show_question(part, sources, form, without)
         if not any(source.found.passages for source in sources) and len(part.blocks) == head:
@@ -99,18 +100,19 @@ def _show(
     return finished(result, page, 0, 0, lambda _: "")
 
 
-def _show_sentences(
-    page: Page, surveyed: Survey, form: Form, shown: Mapping[str, Citation]
-) -> None:
-    """Add the sentences on one of several questions; of those that the result has `shown` the id."""
+def _show_sentences(page: Page, surveyed: Survey, form: Form, told: set[tuple[str, str]]) -> None:
+    """Add the sentences on one of several questions; of those that the result has `told` (id and sentence) the id."""
 
-    def again(line: Line) -> bool:
-        return line.hit.id in shown and shown[line.hit.id].text == line.text
+    def untold(line: Line) -> Line:
+        sentences = line.text.split(GAP)
+        return replace(line, text=GAP.join(s for s in sentences if (line.hit.id, s) not in told))
 
-    on_it = surveyed.lines[: surveyed.on_it]
-    known = [line.hit.id for line in on_it if again(line)]
-    lines = [line for line in surveyed.lines if not again(line)]
-    render.show_survey(page, Survey(lines, len(on_it) - len(known)), by_time=form.sort == "time")
+    lines = [untold(line) for line in surveyed.lines]
+    on_it = lines[: surveyed.on_it]
+    known = [line.hit.id for line in on_it if not line.text]
+    new = Survey([line for line in lines if line.text], len(on_it) - len(known))
+    render.show_survey(page, new, by_time=form.sort == "time")
+    told |= {(id, s) for id, place in page.citations.items() for s in place.text.split(GAP)}
     if known:
         page.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")
 

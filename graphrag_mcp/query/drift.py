@@ -225,14 +225,17 @@ class Drift:
         """Record an answer to a node and open the next node.
 
         `open_next` is "" for the best frontier node, the id of a node, or "none". Without
-        answer, score, follow-ups and dropped nodes, the node `node_id` itself is opened. The
+        answer, score, follow-ups and dropped nodes, the node `node_id` itself is opened. Without
+        `node_id` the only open node is meant, or to be opened the one that waits for an answer longest. The
         same call twice changes nothing more."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
-        node_id = self.known(walk, node_id)
         text = str(answer or "").strip()
         answer = text[:ANSWER_CHARACTERS]
         value, unread = read_score(score)
+        silent = not (text or value is not None or follow_ups or _listed(prune))
+        if not (node_id := self.meant(walk, node_id, to_open=silent)):
+            return self._waiting(walk, budget, [note])
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, more = read_follow_ups(follow_ups, most)
         # before anything is written: a call that fails has done nothing
@@ -326,8 +329,13 @@ class Drift:
     ) -> DriftResult:
         """The context of a node, and what the agent is asked to do with it."""
         node, primer = walk.graph.nodes[id], id == walk.root
-        if node["status"] == "pruned":
-            raise BadInput(f"node {id} was pruned", f"Open another: {self._open_list(walk)}")
+        if node["status"] in ("pruned", "dropped"):
+            why = (
+                "was pruned"
+                if node["status"] == "pruned"
+                else "gave way to better ones (max_nodes)"
+            )
+            raise BadInput(f"node {id} {why}", f"Open another: {self._open_list(walk)}")
         if node["status"] == "frontier" and not walk.budget_left():
             return self._waiting(walk, budget, [*notes, "The budget of this session is spent."])
         prompt = prompts.load("drift_primer" if primer else "drift_step")
@@ -438,6 +446,19 @@ class Drift:
             return ids[0]
         known = f"Known to go on with: {self._open_list(walk)}"
         raise NotFound(f"there is no node {asked[:40]!r} in session {self.id}", known)
+
+    def meant(self, walk: Walk, id: object, to_open: bool) -> str:
+        """The node of a call (`known`). Without an id the only open one, and `to_open` one that waits: an open
+        one, else the best of the frontier; "" where none waits."""
+        if str(id).strip():
+            return self.known(walk, id)
+        opened = walk.with_status("open")
+        if to_open:
+            return next(iter([*opened, *walk.waiting()]), "")
+        if len(opened) != 1:
+            waits = f"Give node_id, one of: {self._open_list(walk)}"
+            raise BadInput("it is not said which node this is about", waits)
+        return opened[0]
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:LISTED]

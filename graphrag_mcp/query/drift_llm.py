@@ -198,7 +198,8 @@ def answer_node(
     """Let the model answer a node, and open the next node. If no model is configured, the node is
     shown."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    id = session.known(session.walk(), node_id)
+    if not (id := session.meant(session.walk(), node_id, to_open=True)):
+        return session.go_on("", "none", max_tokens=budget)
     if asker is None or not asker.may_answer("drift_step"):
         return _shown(
             session,
@@ -206,7 +207,7 @@ def answer_node(
             budget,
             f"No model is configured, so answer it yourself, or {NOT_CONFIGURED}",
         )
-    if session.walk().graph.nodes[id]["status"] == "pruned":
+    if session.walk().graph.nodes[id]["status"] in ("pruned", "dropped"):
         return session.step(id)  # an error that says what else is open
     with _accounted(session, asker) as meter:
         try:

@@ -123,7 +123,8 @@ class Walk:
         self.usage = _added(self.usage, event.get("usage", {}))
 
     def _follow_up(self, source: str, query: str) -> None:
-        """A new node; only an edge when the question is there already; nothing for a repetition."""
+        """A new node; only an edge when the question is there already; nothing for a repetition. Of more than
+        `max_nodes` the least promising one that waits is dropped."""
         query = clean_query(query)
         key, asked = normalise_name(query), words(query)
         nodes = self.graph.nodes(data=True)
@@ -134,6 +135,10 @@ class Walk:
             target = self._node(source, query, "local" if depth == 1 else "follow-up", depth)
         if target and target != source and not self.graph.has_edge(source, target):
             self.graph.add_edge(source, target, weight=1.0)
+        if len(self.with_status("frontier", "open", "answered")) > self.header["max_nodes"]:
+            waiting = self.with_status("frontier")
+            worst = max(waiting, key=lambda id: (-round(self.priority(id), 9), id))
+            self.graph.nodes[worst]["status"] = "dropped"
 
     def _node(self, parent: str, query: str, kind: str, depth: int) -> str:
         query = clean_query(query)

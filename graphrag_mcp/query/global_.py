@@ -27,7 +27,7 @@ from graphrag_mcp.query.context import late
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined, not_there
-from graphrag_mcp.query.overview import asked_about, asking_terms, nowhere, of_several_parts
+from graphrag_mcp.query.overview import asked_about, asking_terms, nowhere
 from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
 from graphrag_mcp.text.terms import counted, query_terms
@@ -36,7 +36,6 @@ from graphrag_mcp.types import SearchResult
 
 DEFAULT_TOKENS = 6_000
 THEMES = 8  # titles shown when no report is relevant
-MAP_ALONE = "This map says what the documents are about; ask the other parts of the question apart."
 
 
 def global_search(
@@ -121,8 +120,6 @@ def show(
             if named or asking_terms().isdisjoint(query_terms(query)):
                 return _nothing(result, parts, budget)
         level = request.level
-        if of_several_parts(query) and not offset:
-            result.hint = joined(result.hint, MAP_ALONE)
         result = topic_map.overview(
             result, parts, budget, level=level, offset=offset, cursor=cursor
         )

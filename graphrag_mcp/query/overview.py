@@ -35,14 +35,6 @@ documenti raccolta argomenti temi riassunto panoramica документы фай
 _WITHIN = re.compile("|".join(word for word in ASKING.split() if is_cjk(word[0])))
 
 
-_PARTS = re.compile(r"\w(?:[,;:?!.]\s+|[，；：？！。、])\w")
-
-
-def of_several_parts(query: str) -> bool:
-    """Has a question words on both sides of a mark, so that it may ask for more than one thing?"""
-    return _PARTS.search(query) is not None
-
-
 @cache
 def asking_terms() -> frozenset[str]:
     return frozenset(query_terms(ASKING, len(ASKING)))

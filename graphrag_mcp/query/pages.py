@@ -47,7 +47,7 @@ class Pages:
                 self.by_name.setdefault(_name(path).casefold(), []).append(number)
             for alias in names.get(id, ()):
                 self.by_alias.setdefault(_plain(alias).casefold(), []).append(number)
-        self.ended: dict[str, list[int]] = {}  # what `_ending` has found
+        self.ended: dict[str, dict[str, int]] = {}  # what `_ending` has found
         by_uri = {uri: self.number[id] for id, uri in uris.items()}
         self.now = {old: by_uri[new] for old, new in renamed.items() if new in by_uri}
         self.former = Pages({uri: uri for uri in self.now}, {}, folders) if self.now else None
@@ -104,18 +104,18 @@ class Pages:
     def _nearest(self, path: str, folder: str) -> int:
         """Of the documents whose paths end so, those below the same top folder first: the best one, or one as good
         in the folder of the link or below it."""
-        found = self._ending(path)
-        top = f"{folder.partition('/')[0]}/"
-        found = [number for number in found if self.paths[number].startswith(top)] or found
-        if not found:
-            return -1
-        good = self._order(found[0], path)[:2]
-        near = (number for number in found if self.paths[number].startswith(f"{folder}/"))
-        as_good = (number for number in near if self._order(number, path)[:2] == good)
-        return next(as_good, found[0])
+        best = self._ending(path)
+        first = best.get(folder.partition("/")[0], best.get("", -1))
+        near = best.get(folder, first)
+        return (
+            near
+            if near >= 0 and self._order(near, path)[:2] == self._order(first, path)[:2]
+            else first
+        )
 
-    def _ending(self, path: str) -> list[int]:
-        """The documents with this path at the end of theirs, else those with this alias, best first."""
+    def _ending(self, path: str) -> dict[str, int]:
+        """Of the documents with this path at the end of theirs, else those with this alias, the best one in each
+        folder or below it; "" for all."""
         if path not in self.ended:
             end = f"/{path.casefold()}"
             found = {
@@ -125,7 +125,14 @@ class Pages:
                 if f"/{spelling.casefold()}".endswith(end)
             }
             found = found or set(self.by_alias.get(path.casefold(), ()))
-            self.ended[path] = sorted(found, key=lambda number: self._order(number, path))
+            best: dict[str, int] = {}
+            for number in sorted(found, key=lambda number: self._order(number, path)):
+                best.setdefault("", number)
+                at = self.paths[number].rfind("/")
+                while at > 0 and self.paths[number][:at] not in best:
+                    best[self.paths[number][:at]] = number
+                    at = self.paths[number].rfind("/", 0, at)
+            self.ended[path] = best
         return self.ended[path]
 
     def _order(self, number: int, path: str) -> tuple[bool, bool, int, str]:

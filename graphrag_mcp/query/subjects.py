@@ -115,9 +115,8 @@ def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
         for row in text_search.naming(snapshot, forms, kept)
         if any(text_search.is_word(row["text"], form, " " not in form) for form in forms)
     ]
-    known = entities.name_ids([entity])
     passage: dict[str, str] = {}
-    for row in [*naming, *(row for row in rows if not known.isdisjoint(row["entity_ids"]))]:
+    for row in [*naming, *(row for row in rows if entity["id"] in row["entity_ids"])]:
         passage.setdefault(row["document_id"], row["id"])
 
     def line(id: str, room: int) -> str:
@@ -134,7 +133,7 @@ def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
 def _holding(part: Part, subject: str) -> Found:
     """Every document that holds what stands in quotes, with its best sentence or line of it."""
     _, snapshot, kept = part
-    found, literals, note = text_search.matches(snapshot, subject, kept)
+    found, literals, note = text_search.matches(snapshot, subject, kept, "document_id")
     best: dict[str, str] = {}
     for passage in found.passages:
         best.setdefault(passage.document_id, passage.id)

@@ -31,6 +31,7 @@ FADING = 0.5  # worth of each next passage of a document
 ON_IT = 0.15
 FEW = 10  # weaker documents that are read, and weaker lines behind those on the question
 READ = 3  # passages of a document that are read for its best sentence
+GAP = " … "  # between sentences of a line
 AGAIN = 0.5  # share of the best sentence of a document from which another one of it is shown
 
 
@@ -238,7 +239,7 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
         for quotation in sorted(found, key=lambda quotation: quotation.start)
     ]
     room = quote.LONGEST - len(hit.begins)  # the line is not longer than that of a title
-    text = " … ".join(quote.clipped(quotation.text, worth, room) for quotation in quotations)
+    text = GAP.join(quote.clipped(quotation.text, worth, room) for quotation in quotations)
     return Line(hit, text, found[0].score)
 
 

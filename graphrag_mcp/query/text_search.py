@@ -299,10 +299,11 @@ def identifier(query: str) -> str:
 
 
 def matches(
-    snapshot: Snapshot, query: str, kept: Filters | None = None
+    snapshot: Snapshot, query: str, kept: Filters | None = None, of: str = "id"
 ) -> tuple[Ranking, list[str], str]:
     """What matches and passes, best first, with the literals of the query that were looked for; where no passage
-    holds all that is quoted, those with most of it, and a sentence that says so."""
+    holds all that is quoted, those with most of it, and a sentence that says so. `of`: what must hold all, the
+    passage, or (`document_id`) its document."""
     literals, either = literals_of(query[:QUERY_CHARACTERS])
     single = not literals and identifier(query)
     if single:
@@ -321,7 +322,10 @@ def matches(
     written = [literal.written for literal in literals]
     if either and literals:
         return Ranking(asked, _by_turns(snapshot, literals, held, worth)), written, ""
-    whole = [pair for pair in held if len(pair[1]) == len(written)]
+    together: dict[str, set[str]] = {}
+    for row, forms in held:
+        together.setdefault(row[of], set()).update(forms)
+    whole = [pair for pair in held if len(together[pair[0][of]]) == len(written)]
     note = MOST if held and not whole else ""
     return Ranking(asked, _in_order(snapshot, query, written, whole or held, worth)), written, note
 

@@ -188,13 +188,15 @@ class Times:
         return self.document["moment"] if day and day == self.document.get("date") else day
 
     def days(self) -> tuple[When, ...]:
-        """The times of which the passage speaks (`when`), and for parts that speak of no time the
-        days on which they were written or spoken, of kind `document`."""
+        """The times of which the passage speaks (`when`), and of kind `document` the days that its headings
+        state, and those on which parts that speak of no time were written or spoken."""
         spans = (part for part in self.parts() if part[2])
         at = [expression.char_start for expression in self.when]
         silent = dict.fromkeys(
             day for a, b, day in spans if not any(a <= place < b for place in at)
         )
+        heads = (anchor.day for anchor in self.anchors if anchor.until > self.start)
+        silent |= dict.fromkeys(day.isoformat() for day in heads if day)
         return (*self.when, *(When(-1, -1, day, day, "document", day) for day in silent))
 
     def cited(self) -> list[dict[str, Any]]:

@@ -189,8 +189,9 @@ def weights_of(texts: Sequence[str], rarity: Callable[[list[str]], Worth]) -> di
 
 @lru_cache(maxsize=16_384)
 def says(sentence: str) -> float:
-    """Does a sentence say something: 1 for a statement, less for a fragment or a question, and next to
-    nothing for a heading, a menu, a bare name or a time stamp, which have no words in lower case."""
+    """Does a sentence say something: 1 for a statement, less for a fragment, a question or a figure alone
+    ("Total: 460,250 euros."), and next to nothing for a heading, a menu, a bare name or a time stamp, which have no
+    words in lower case."""
     bare = _MARKED.sub("", sentence.strip())
     if "#" in sentence[:1]:
         return NOTHING
@@ -199,9 +200,13 @@ def says(sentence: str) -> float:
     words = [word for word in bare.split() if word.isalpha() or any(map(str.isalpha, word))]
     dense = holds_cjk(bare[:40])
     number = sum(map(str.isalpha, bare)) / 2 if dense else len(words)
-    if number < BRIEF or not (dense or any(not word[:1].isupper() for word in words[1:])):
-        return NOTHING
     whole = _STOP.search(bare) is not None and not bare[:1].islower()
+    figure = number < BRIEF and whole and any(map(str.isdigit, bare))
+    lower = any(not word[:1].isupper() for word in words[not figure :])
+    if (number < BRIEF and not figure) or not (dense or lower):
+        return NOTHING
+    if figure:
+        return LEANS
     return 1.0 if whole and not _ASKS.search(bare) else LEANS
 
 

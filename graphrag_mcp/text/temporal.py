@@ -283,9 +283,8 @@ def _resolved(
         return None
     if said.unit == "weekend" and which == 0 and anchor.weekday() < 5:
         which = min(tense, 0)  # this weekend was fun
-    if said.unit == "week" and words.name == "en" and abs(which) == 1:  # the seven days before
-        first = anchor + timedelta(days=1 if which > 0 else -7)
-        return first, first + timedelta(days=6)
+    if said.unit == "week" and words.name == "en" and which == -1:
+        return anchor - timedelta(days=7), anchor - timedelta(days=1)
     return _period(anchor, said.unit, which)
 
 

@@ -12,7 +12,14 @@ from string import Template
 
 from graphrag_mcp.index.report_extractive import quotes_of
 from graphrag_mcp.index.report_prompt import ReportPrompt, SummarisedText, Topic, prompted
-from graphrag_mcp.index.report_reply import SCHEMA, Draft, finished, parse_report, report_ask
+from graphrag_mcp.index.report_reply import (
+    SCHEMA,
+    Draft,
+    checked,
+    finished,
+    parse_report,
+    report_ask,
+)
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.packing.citations import cited
@@ -229,25 +236,36 @@ def test_a_reference_to_a_report_leads_to_what_that_cites():
     assert set(second["Sources"]) & set(shown.numbering["Reports"][0].sources) and resolves(report, given)
 
 
-def test_unknown_numbers_are_removed_many_become_more_and_what_cites_nothing_goes():
+def test_a_statement_without_a_known_reference_goes_and_borrows_none_of_another():
     given = given_of(list(many(30, 40)))
     draft = Draft("T", "All of it mattered.", 5, "", (
-        ("Many", "A. [Data: Entities (1, 2, 3, 4, 5, 6, 7, 999); Widgets (3)] B. [Data: Entities (888)]"),
+        ("Many", "A. [Data: Entities (1, 2, 3, 4, 5, 6, 7, 999); Widgets (3)] B. [Data: Entities (888)] C. [Data: Entities (777)] [Data: Entities (2)] D."),
         ("Uncited", "Hub led it."), ("Invented", "The moon is made of cheese. [Data: Entities (77777)]")))  # fmt: skip
-    _, made = made_of(given, draft)
+    base, made = made_of(given, draft)
     (finding,) = json.loads(made.findings)
     text = finding["explanation"]
-    assert len(referenced_ids(text)["Entities"]) == 5 and ", +more)" in text and text.endswith("B.")
-    assert made.summary.startswith("All of it mattered. [Data: ") and resolves(made, given)  # as the findings do
+    assert len(referenced_ids(text)["Entities"]) == 5 and ", +more)" in text
+    assert re.sub(r" \[Data: [^]]*\]", "", text) == "A. C."
+    assert made.summary == base.summary and resolves(made, given)
+    assert checked(draft, prompted(given, (), WIDE)).left_out == 5
+
+
+def test_a_number_that_no_row_has_is_marked_in_titles_and_headings_too():
+    said = "Wick came with 2 100 000 coins. [Data: Entities (1)]"
+    given = described(given_of(ENGLISH), "Counted 2,100,000 coins and 12 300 nails.")
+    draft = Draft("Wick in 1909", said, 5, "", (("Of 1731 coins", "He had 12,300 nails, 300 of them old. [Data: Entities (1)]"),))
+    _, made = made_of(given, draft)
+    assert made.title == "Wick in 1909 (not in what it was written from: 1909)"
+    assert "## Of 1731 coins (not in what it was written from: 1731)" in made.full_content and made.full_content.count("not in what") == 2
+    assert checked(draft, prompted(given, (), WIDE)).unsupported == ("1909", "1731")
 
 
 def test_a_number_that_no_row_has_is_marked_beside_its_own_statement():
     """A search shows the first statements of a finding, and may leave out its end."""
-    draft = Draft("T", "S. [Data: Entities (1)]", 5, "", (("Wick", "Wick came in 1731. [Data: Entities (1)] He left. [Data: Entities (1)] He was 99."),))
+    draft = Draft("T", "S. [Data: Entities (1)]", 5, "", (("Wick", "Wick came in 1731. [Data: Entities (1)] He left. [Data: Entities (1)]"),))
     (finding,) = json.loads(made_of(given_of(ENGLISH), draft)[1].findings)
-    came, left, old = re.split(r" \[Data: [^]]*\] ?", finding["explanation"])
+    came, left, _ = re.split(r" \[Data: [^]]*\] ?", finding["explanation"])
     assert came == "Wick came in 1731. (not in what it was written from: 1731)" and left == "He left."
-    assert old == "He was 99. (not in what it was written from: 99)"
 
 
 def test_what_the_draft_lacks_is_taken_from_the_extractive_report():

@@ -17,6 +17,7 @@ from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.units import pending
 from graphrag_mcp.index.work import Claimed, claim, submit
+from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases, tables
@@ -271,6 +272,7 @@ def test_reports_are_handed_in_as_text_and_keep_their_references(tmp_path: Path)
     index_documents(folder, IndexRequest(method="agent"), settings(folder))
     reports = [row for row in open_snapshot(folder).rows("reports").to_pylist() if row["title"] == "Keepers"]
     assert len(reports) == 1 and reports[0]["rank"] == 6.0 and "Sources (" in reports[0]["findings"]
+    assert "written by agent:ada" in get_community_report(open_snapshot(folder), f"c{reports[0]['n']}").text
 
 
 def test_a_report_is_refused_or_told_what_of_it_has_no_row_and_its_invented_numbers_are_marked(tmp_path: Path) -> None:

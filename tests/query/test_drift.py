@@ -315,6 +315,35 @@ def test_every_result_of_a_session_with_long_answers_says_the_next_call(drift: D
     assert listed.next_call.startswith("drift_step(") and sending.size(listed).tokens <= budget
 
 
+def test_a_step_without_a_node_opens_the_one_that_waits_or_says_what_to_give(drift: Drift) -> None:
+    root = drift.start(QUESTION).open_node
+    assert drift.step("").open_node == root
+    opened = drift.step("", "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node  # the only open one
+    assert drift.walk().graph.nodes[root]["status"] == "answered" and drift.step(" ").open_node == opened
+    drift.step(drift.walk().frontier()[0])
+    with pytest.raises(BadInput, match="Give node_id, one of: .*" + opened):
+        drift.step("", "Of which question?")
+    done = Drift(drift.snapshot, drift.path.with_name("short.jsonl"))
+    done.start(QUESTION, depth=1, max_nodes=2)
+    done.step("", "The court blamed the master [t1].", 60, FOLLOW_UPS)
+    done.step("", "It is not known.")
+    assert "finish=true" in done.step("").next_call
+
+
+def test_questions_that_wait_count_among_the_nodes_of_a_session_and_the_least_promising_gives_way(drift: Drift) -> None:
+    root = drift.start(QUESTION, max_nodes=4).open_node
+    opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
+    walk = drift.walk()
+    assert len(walk.with_status("answered", "open", "frontier")) == 4 and len(walk.with_status("dropped")) == 2
+    worst = walk.frontier()[-1]
+    better = "Who was right about the Meridian Tern in 1969?"
+    drift.step(opened, "He saw the back-run [t1].", 100, [better], open_next="none")
+    walk = drift.walk()
+    assert better in [walk.graph.nodes[id]["query"] for id in walk.frontier()] and walk.graph.nodes[worst]["status"] == "dropped"
+    with pytest.raises(BadInput, match="gave way to better ones"):
+        drift.step(worst)
+
+
 def test_a_session_whose_budget_is_spent_goes_on_with_what_is_open(drift: Drift) -> None:
     """The next call named a question that may not be opened any more."""
     root = drift.start(QUESTION, max_nodes=2).open_node

@@ -49,7 +49,7 @@ def walk(home: Path, session: str) -> Walk:
     return Walk(sessions.read(home / "drift" / f"{session}.jsonl"))
 
 
-@pytest.mark.parametrize("node", ["", "0", "abcdefabcdef", "node-1", "the root", "[]", "../../etc/passwd", "🌊" * 50])
+@pytest.mark.parametrize("node", ["0", "abcdefabcdef", "node-1", "the root", "[]", "../../etc/passwd", "🌊" * 50])
 def test_a_wrong_node_is_refused_with_the_open_ones_and_writes_nothing(
     call: Caller, home: Path, begun: dict[str, Any], node: str
 ) -> None:

@@ -114,11 +114,7 @@ def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_pa
     assert "characters: The dam at Orrin broke" in report_line and "Ana: The dam at Orrin broke" in chat_line
 
 
-def test_a_map_for_a_question_of_several_parts_says_that_it_answers_one(sample: Snapshot) -> None:
-    for question, told in (
-        ("What are these documents about, and who disagrees with whom?", True),
-        ("这些文件的主题是什么？主要内容有哪些？", True),
-        ("What are these documents about?", False),
-    ):
+def test_a_map_for_a_question_of_several_parts_that_hold_no_word_to_search_by_sends_nobody_to_ask_them(sample: Snapshot) -> None:
+    for question in ("What are these documents about, and who disagrees with whom?", "这些文件的主题是什么？主要内容有哪些？"):
         found = global_search(sample, question, max_tokens=1_500)
-        assert found.communities and ("ask the other parts of the question apart" in found.hint) == told, question
+        assert found.communities and "apart" not in found.hint, question

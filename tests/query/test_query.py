@@ -438,6 +438,20 @@ def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_
     assert 'holding most of "ferry"' in listed.text
 
 
+def test_a_list_of_what_holds_several_quotations_has_the_documents_that_hold_them_in_whatever_passages(tmp_path: Path) -> None:
+    filler = "\n\n".join(f"The keeper of Venn wrote line {n} of the log on a calm day of that long year." for n in range(80))
+    texts = (
+        InlineText(f"The ferry was sold in May.\n\n{filler}\n\nThe weir was mended in June.", "both.txt"),
+        InlineText("The ferry left Tarn with sheep.", "ferry.txt"),
+        InlineText("The weir broke in the flood.", "weir.txt"),
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    listed = list_documents(snapshot, query='"ferry" "weir"')
+    assert listed.total == 1 and '1 document holding "ferry" "weir"' in listed.text and "both.txt" in listed.text
+    assert list_documents(snapshot, query='"ferry" OR "weir"').total == 3
+
+
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
     entity = get_entity(snapshot, "Tobias Fenn")
     for id in ("t1", "d1", entity.id, entity.relationships[0]["id"], "c1", "[t2]", "Sources (t1, t3)"):

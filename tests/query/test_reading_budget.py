@@ -366,3 +366,13 @@ def test_a_sentence_that_answers_two_of_several_questions_stands_once(tmp_path: 
     text = several([("", open_snapshot(tmp_path / "c"))], asked, request).text
     assert text.count("was dredged by Mara Quist") == 1 and "See also [t1] above." in text
     assert text.count("lost its pears") == 1
+
+
+def test_a_line_of_several_sentences_has_those_alone_that_no_other_question_has_shown(tmp_path: Path) -> None:
+    log = "The harbour of Orrin was dredged by Mara Quist in spring.\n\n" + "The log says nothing of this day.\n\n" * 60
+    texts = (InlineText(f"{log}The harbour of Orrin was sold to Ida Holm in autumn.", "a.txt"),)
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    request = Request("", form=Form(breadth="sentences"), max_tokens=2_000)
+    asked = ["dredged by Mara Quist in spring", "what happened to the harbour of Orrin"]
+    text = several([("", open_snapshot(tmp_path / "c"))], asked, request).text
+    assert text.count("was dredged by Mara Quist") == 1 and text.count("sold to Ida Holm") == 1, text

@@ -9,7 +9,7 @@ import pytest
 
 from graphrag_mcp.sources.mail import eml
 from graphrag_mcp.sources.piece import Piece
-from graphrag_mcp.text.quote import best, clipped, one_line, quotes, speaker, with_speaker
+from graphrag_mcp.text.quote import best, clipped, lead, one_line, quotes, speaker, with_speaker
 from graphrag_mcp.text.terms import query_terms, terms
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -52,6 +52,17 @@ def test_marks_of_lists_are_left_out_and_signs_of_numbers_are_not(text: str, sho
 def test_headings_and_menus_come_after_statements() -> None:
     order = [one.text for one in quotes(REPORT, {}, 9)]
     assert order[0].startswith("The bridge at Olten")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# Budget\n\nTotal: 460,250 euros. Links: [[Plan]], [[Harbour board]].", "Total: 460,250 euros."),
+        ("总计：460250欧元。链接：[[预算]]", "总计：460250欧元。"), ("Page 12\n\n10:12 Chapter 3.\n\nContact", ""),
+    ],
+)  # fmt: skip
+def test_a_figure_with_a_label_says_something_and_numbers_of_pages_do_not(text: str, shown: str) -> None:
+    assert lead(text, 140, "Budget") == shown
 
 
 def test_a_literal_must_be_seen() -> None:

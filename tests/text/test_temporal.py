@@ -200,6 +200,13 @@ def test_a_day_without_a_year_is_the_nearest_within_a_quarter(said: str, text: s
     assert [one.start for one in expressions(text, [Anchor(0, date.fromisoformat(said))])] == days_found
 
 
+@pytest.mark.parametrize("day", [8, 10, 14])  # a Monday, a Wednesday and a Sunday of one week
+def test_next_week_begins_on_monday_and_last_week_are_the_seven_days_before(day: int) -> None:
+    said = [Anchor(0, date(2023, 5, day))]
+    assert days("Next week we move in.", said=said) == [(date(2023, 5, 15), date(2023, 5, 21))]
+    assert days("We moved in last week.", said=said) == [(date(2023, 5, day) - timedelta(7), date(2023, 5, day) - timedelta(1))]
+
+
 def test_a_verb_tells_the_tense_of_its_own_clause_in_chinese() -> None:
     found = expressions("他星期一去了北京，星期五将去上海。", [Anchor(0, date(2024, 5, 15))])
     assert [when.start for when in found] == ["2024-05-13", "2024-05-17"]
