@@ -4,7 +4,7 @@ anything wrong served?
     python campaigns/bits.py [--places 200] [--each 25] [--repairs 12] [--seed 1]
 
 `--places` are spread over all bytes alike, `--each` more over the files of each kind, however small
-they are. The index has a model's answers, claims and vectors (a server on this machine,
+they are. The index has a model's answers and vectors (a server on this machine,
 tests/support/scripted.py) and a history of edits. Prints found, harmless (SQLite does not use that
 byte: every entry reads as before) and missed by kind; exit status 1 when a bit was missed or a
 wrong row served.

@@ -48,7 +48,6 @@ RULES = demonstration()
 EAGER: dict[str, Any] = {
     "report_min_size": 3,
     "report_min_units": 1,
-    "claims_enabled": True,
     "embedding_model": "vectors",
 }
 LONGEST = 60.0  # seconds in which an answer that was sent is written down, on the busiest machine

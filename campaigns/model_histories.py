@@ -38,7 +38,7 @@ from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.openai_server import Server, openai_server
-from tests.support.reply_forms import NO_CLAIMS, NOTHING, claim, claims, entity, records
+from tests.support.reply_forms import NOTHING, entity, records
 
 Messages = list[dict[str, Any]]
 PEOPLE = [
@@ -51,7 +51,7 @@ BOARDS = [
     ("Royal Tide Society", "RTS"),
     ("北方港口管理局", "北港局"),
 ]
-KINDS = ("extract", "glean", "claims", "report")
+KINDS = ("extract", "glean", "report")
 # Communities of several levels, whose reports are made of reports; second looks; small texts.
 DEEP = {
     **EAGER,
@@ -64,7 +64,6 @@ DEEP = {
 OTHER: dict[str, tuple[Any, ...]] = {
     "report_min_size": (2, 5),
     "report_min_units": (2,),
-    "claims_enabled": (False,),
     "report_tokens": (300, 8000),
     "chunk_size": (300,),
     "entity_types": (("person", "event"),),
@@ -78,7 +77,7 @@ def kind_of(messages: Messages) -> str:
     words = str(messages[0]["content"])
     if '"rating_explanation"' in words:
         return "report"
-    return "glean" if len(messages) > 1 else "claims" if '"quotes"' in words else "extract"
+    return "glean" if len(messages) > 1 else "extract"
 
 
 class Model:
@@ -99,31 +98,19 @@ class Model:
 
 
 def said(messages: Messages, kind: str) -> str:
-    """The demonstration model's answer; names by their short forms, half of the claims cut off,
-    second looks.
+    """The demonstration model's answer; names by their short forms, second looks.
     """
     words = str(messages[0]["content"])
     text = (["", *re.findall(r"<text>\n(.*?)\n?</text>", words, re.DOTALL)])[-1]
     short = sorted(set(re.findall(r"\b[A-Z]{3}\b|北港局", text)))
     if kind == "glean":
         name = next((one for one in PEOPLE if one in text), "")
-        if '"quotes"' in words:
-            return NO_CLAIMS
         return records(entity(name, f"{name} has a circle.", "concept")) if name else NOTHING
     reply = demo(messages)
     if kind == "extract":
         given = json.loads(reply)
         named = [entity(one, f"{one} is named in short.", "organization") for one in short]
         return records(*named, *given["entities"], *given["relationships"])
-    if kind == "claims":
-        quotes = {
-            one: next(part for part in re.split(r"(?<=[.。])\s*", text) if one in part)
-            for one in short
-        }
-        watched = [claim(one, f"{one} was watched.", said) for one, said in quotes.items()]
-        reply = claims(*watched, *json.loads(reply)["claims"])
-        whole = _number(text) % 2 == 0 or reply.count("}, {") < 1
-        return reply if whole else reply[: reply.rindex("}, {") + 4]
     return reply
 
 

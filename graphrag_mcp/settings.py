@@ -112,9 +112,6 @@ class Settings:
     report_min_size: Positive = 5
     report_min_units: Positive = 4
     report_tokens: Annotated[int, Ge(1000)] = 8000  # of context for one report
-    claims_enabled: bool = False
-    claims_entity_specs: Texts = ("organization", "person", "location", "event")
-    claims_description: str = "Any claims or facts that could be relevant to information discovery."
 
 
 class Substituted(str):
@@ -282,7 +279,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A table's settings under their full names: `enabled` in `[claims]` is `claims_enabled`."""
+    """A table's settings under their full names: `tokens` in `[report]` is `report_tokens`."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict) and name != "chat_options":

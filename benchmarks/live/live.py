@@ -198,7 +198,7 @@ def about(kind: str, messages: Sequence[dict[str, str]]) -> str:
     """What a request is about, whatever the words of its prompt: the text that is read, the
     entities of a report one a line, else the question."""
     asked = messages[0]["content"]
-    if kind in ("extract", "claims", "extract_more"):
+    if kind in ("extract", "extract_more"):
         return asked.rpartition("<text>")[2].rpartition("</text>")[0].strip()
     if kind == "report":
         table = asked.rpartition("<context>")[2].partition("\nRelationships\n")[0]
@@ -262,7 +262,7 @@ def record(work: Path, reader: str) -> int:
 
 def replay(one: dict[str, Any]) -> tuple[int, int]:
     """Records in a kept reply, and those that the product's parser keeps or counts as left out."""
-    from graphrag_mcp.index import claims, records, report_reply
+    from graphrag_mcp.index import records, report_reply
     from graphrag_mcp.query import model_replies
 
     kind, reply = one["kind"], one["reply"]
@@ -270,9 +270,6 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
         found = records.parse(reply, (), one["about"])
         kept = len(found.entities) + len(found.relations) + sum(found.dropped.values())
         return _listed(reply, "entities") + _listed(reply, "relationships"), kept
-    if kind == "claims":
-        made, lost = claims.read_claims(reply, one["about"])
-        return _listed(reply, "claims"), len(made) + sum(lost.values())
     if kind == "report":
         return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)
     if kind in (

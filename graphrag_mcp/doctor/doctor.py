@@ -288,13 +288,13 @@ def _forget_tables(folder: Path) -> None:
 Broken = tuple[str, str, str]
 Row = dict[str, Any]
 PROBES = 20  # rows of a table that are looked up through its indexes
-# What no two rows share, where that is not KEY or "id"; nothing of evidence and claims.
-UNIQUE: dict[str, Sequence[str]] = {"evidence": (), "claims": ()}
+# What no two rows share, where that is not KEY or "id"; nothing of evidence.
+UNIQUE: dict[str, Sequence[str]] = {"evidence": ()}
 UNIQUE["summaries"] = UNIQUE["places"] = ("id",)
 UNIQUE["links"] = ("document_id", "kind", "target", "char_start", "char_end")
 UNIQUE["mentions"] = ("key", "text_unit_id", "form", "type", "by")
 NUMBERED = {name: name[0] for name in ("documents", "text_units", "entities", "relationships")}
-NUMBERED |= {"communities": "c", "claims": "k"}
+NUMBERED["communities"] = "c"
 
 
 def inconsistencies(snapshot: Snapshot) -> Iterator[Broken]:

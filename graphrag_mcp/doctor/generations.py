@@ -35,8 +35,8 @@ ROWS = 4_096  # rows of light columns written out at once
 
 
 def digest(snapshot: Snapshot) -> dict[str, str]:
-    """`content`: documents, text units, passages, mentions, entities, relationships, their evidence
-    and claims: the same for the same input whatever the history. `communities`: the hierarchy and
+    """`content`: documents, text units, passages, mentions, entities, relationships and their
+    evidence: the same for the same input whatever the history. `communities`: the hierarchy and
     its reports. Both 64 hex digits.
 
     What a model said counts, not who said it; vectors do not count, they follow from the texts and
@@ -81,9 +81,6 @@ def _content(snapshot: Snapshot, entities: pa.Table) -> str:
     order = ["source", "target", "uri", "from", "to", *pair_columns]
     _feed(hashed, "evidence", _sorted(_with_keys(_placed(rows, places), entities), order))
 
-    stated = ["subject", "object", "type", "status", "start_date", "end_date", "description"]
-    rows = snapshot.rows("claims", columns=[*stated, "quotes", "spans", "text_unit_id"])
-    _feed(hashed, "claim", _sorted(_placed(rows, places), ["uri", "from", "to", *stated]))
     columns = ["document_id", "place", "char_start", "char_end", "text", "labels", "names", "types"]
     rows = snapshot.rows("summaries", columns=columns)
     if rows.num_rows:

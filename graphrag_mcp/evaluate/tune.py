@@ -34,7 +34,7 @@ from graphrag_mcp.trust.fencing import masked
 KIND = "tune"
 FOUND = "tuned.json"
 UNITS, QUESTION_TOKENS = 15, 2_000  # text units of the sample, tokens of the whole question
-TUNED = ("extract", "report", "claims")  # prompts that the persona is put into
+TUNED = ("extract", "report")  # prompts that the persona is put into
 DEFAULTS = Settings()
 
 
@@ -47,7 +47,6 @@ class Profile:
     persona: str = ""
     role: str = ""
     rating_criteria: str = ""
-    claim_description: str = ""
     entity_types: tuple[str, ...] = ()
 
 
@@ -76,7 +75,7 @@ def tune(
     `domain` and `language` are found unless given; a given language is also that of descriptions
     and reports.
 
-    Settings that someone changed stay: their entity types, language and description of claims are
+    Settings that someone changed stay: their entity types and language are
     used and not replaced. `settings` as loaded from the file and the environment, without what an
     earlier tuning found. Raises BadInput, and NotFound for no text."""
     requested = Profile(clean(domain, LONGEST["domain"]), clean(language, LONGEST["language"]))
@@ -142,7 +141,7 @@ MOST_TYPES, LONGEST_TYPE, MOST_WORDS = 20, 40, 4
 NO_TYPE = ("other", "none", "entity", "unknown")  # what models say instead of a type
 # Characters of each text; a persona of four long sentences has some 700.
 LONGEST = {"domain": 120, "language": 40, "persona": 900, "role": 500}
-LONGEST |= {"rating_criteria": 600, "claim_description": 400}
+LONGEST["rating_criteria"] = 600
 PROFILE_SCHEMA: dict[str, Any] = {
     "title": "corpus_profile",
     "type": "object",
@@ -233,8 +232,6 @@ def clean_types(value: Any) -> tuple[str, ...]:
 def _texts_of(profile: Profile, settings: Settings) -> dict[str, str]:
     """File name -> text, of the prompts in which something is other than in the shipped ones."""
     known = {"role": profile.role, "rating_criteria": profile.rating_criteria}
-    if settings.claims_description == DEFAULTS.claims_description:
-        known["claim_description"] = profile.claim_description
     texts = {name: _filled(name, known, profile.persona) for name in TUNED}
     texts = {name: text for name, text in texts.items() if text != prompts.load(name).template}
     note = "<!-- Tuned for this index by graphrag-mcp tune; stands in for the shipped prompt of this name. -->\n"

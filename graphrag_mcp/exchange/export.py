@@ -2,7 +2,7 @@
 file.
 
 `id` is the content id, `human_readable_id` the number behind our alias (e12 is 12). Relationships
-and claims name their ends by title, as GraphRAG joins them, so titles are made unique: of several
+name their ends by title, as GraphRAG joins them, so titles are made unique: of several
 entities with one title the first by number keeps it, the next are called `Title (type)`, and `Title
 (key)` where that is taken."""
 
@@ -28,7 +28,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.references import render_references
 from graphrag_mcp.store.schema import columns
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
-from graphrag_mcp.text.terms import normalise_name, table
+from graphrag_mcp.text.terms import table
 
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
@@ -116,7 +116,6 @@ class _Maps:
     units_of_document: dict[str, list[str]] = field(default_factory=_LISTS)
     entities_of_unit: dict[str, list[str]] = field(default_factory=_LISTS)
     relationships_of_unit: dict[str, list[str]] = field(default_factory=_LISTS)
-    claims_of_unit: dict[str, list[str]] = field(default_factory=_LISTS)
     title: dict[str, str] = field(default_factory=dict)  # entity id -> unique title
     named: dict[str, str] = field(default_factory=dict)  # name, normalised -> that title
     degree: dict[str, int] = field(default_factory=dict)
@@ -135,7 +134,7 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
     Raises BadInput where the folder lies inside the index itself or cannot be written."""
     with _beside(snapshot, folder, "folder") as (target, temporary):
         maps = _maps(snapshot)
-        graph = (_entities, _relationships, _communities, _reports, _covariates, _summaries)
+        graph = (_entities, _relationships, _communities, _reports, _summaries)
         schemas = dict(SCHEMAS)
         if not snapshot.rows("relationships", "keywords != ''", ["id"], limit=1).num_rows:
             bare = schemas["relationships"]  # only models, agents and imports give keywords
@@ -182,8 +181,6 @@ def _maps(snapshot: Snapshot) -> _Maps:
         maps.degree[row["id"]] = row["degree"]
         for unit in row["text_unit_ids"]:
             maps.entities_of_unit[unit].append(row["id"])
-    for row in _by_n(snapshot, "claims", "text_unit_id", "id").to_pylist():
-        maps.claims_of_unit[row["text_unit_id"]].append(row["id"])
     path = dict(rows_of(snapshot.rows("memberships", columns=["entity_id", "path"])))
     columns = ("id", "source_id", "target_id", "text_unit_ids")
     for row in _by_n(snapshot, "relationships", *columns).to_pylist():
@@ -217,7 +214,7 @@ def _text_units(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
             **row,
             "entity_ids": maps.entities_of_unit[row["id"]],
             "relationship_ids": maps.relationships_of_unit[row["id"]],
-            "covariate_ids": maps.claims_of_unit[row["id"]],
+            "covariate_ids": [],
         }
 
 
@@ -294,20 +291,6 @@ def _reports(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
             "relationship_ids": maps.inside[row["id"]],
             "text_unit_ids": sorted(maps.units_inside[row["id"]]),
             "full_content_json": json.dumps(whole, ensure_ascii=False),
-        }
-
-
-def _covariates(snapshot: Snapshot, maps: _Maps) -> Iterator[Row]:
-    """GraphRAG finds claims by the title of an entity in `subject_id`; NONE is unknown."""
-    for row in _in_batches(snapshot, "claims"):
-        ends = ("subject", "object")
-        names = {f"{end}_id": maps.named.get(normalise_name(row[end]), row[end]) for end in ends}
-        dates = {name: row[name] for name in ("start_date", "end_date")}
-        yield {
-            **row,
-            "covariate_type": "claim",
-            **{name: value or "NONE" for name, value in {**names, **dates}.items()},
-            "source_text": "\n".join(row["quotes"]),
         }
 
 

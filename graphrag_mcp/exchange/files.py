@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.store import stored
 
 TABLES = ("documents", "text_units", "entities", "relationships", "communities")
@@ -364,8 +363,6 @@ class Foreign:
     units: list[SourceUnit] = field(default_factory=list)
     entities: list[SourceEntity] = field(default_factory=list)
     relations: list[SourceRelation] = field(default_factory=list)
-    # by text unit, as the other index says them
-    claims: list[tuple[str, Claim]] = field(default_factory=list)
     communities: list[SourceCommunity] = field(default_factory=list)
     reports: list[SourceReport] = field(default_factory=list)
     summaries: list[Row] = field(default_factory=list)  # as our own export has them

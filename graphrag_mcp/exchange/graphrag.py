@@ -11,14 +11,12 @@ from typing import Any
 
 from graphrag_mcp.exchange import files
 from graphrag_mcp.exchange.files import number
-from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.sources.decode import clean, iso_date
 from graphrag_mcp.store import stored
 
 # Of every run; reports may have been left out.
 NEEDED = ("documents", "text_units", "entities", "relationships")
 OPTIONAL = ("covariates", "summaries")
-STATUSES = ("TRUE", "FALSE", "SUSPECTED")
 Row = dict[str, Any]
 
 
@@ -53,7 +51,7 @@ def convert(tables: Mapping[str, list[Row]], found: files.Foreign) -> None:
     found.units = [_unit(row, number) for number, row in enumerate(units)]
     found.entities = [_entity(row, number) for number, row in enumerate(tables["entities"])]
     found.relations = [_relation(row, number) for number, row in enumerate(ends)]
-    found.claims = [_claim(row) for row in tables["covariates"]]
+    found.note(len(tables["covariates"]), "claims (covariates) are left out")
     found.communities = _communities(tables["communities"])
     found.reports = [_report(row, ours) for row in tables["community_reports"]]
     found.summaries = tables.get("summaries", []) if ours else []
@@ -131,21 +129,6 @@ def _relation(row: Row, place: int) -> files.SourceRelation:
         words,
         1.0 if weight is None else weight,
         files.ids(row, "text_unit_ids"),
-    )
-
-
-def _claim(row: Row) -> tuple[str, Claim]:
-    status = text(row, "status").strip().upper()
-    quotes = tuple(quote for quote in [text(row, "source_text")] if quote)
-    return text(row, "text_unit_id"), Claim(
-        text(row, "subject_id"),
-        text(row, "object_id") or "NONE",
-        text(row, "type") or "OTHER",
-        status if status in STATUSES else "SUSPECTED",
-        text(row, "start_date"),
-        text(row, "end_date"),
-        text(row, "description"),
-        quotes,
     )
 
 

@@ -1,4 +1,4 @@
-"""Import of another index: its content as documents of a corpus, with its entities and claims,
+"""Import of another index: its content as documents of a corpus, with its entities,
 without a model.
 
 Every text unit is placed in its document, every entity and relation in its units; then indexing
@@ -139,7 +139,7 @@ def key_of(entity: SourceEntity) -> str:
 
 
 class _Writer:
-    """Puts each name, statement and claim into the records of its units; counts what has none."""
+    """Puts each name and statement into the records of its units; counts what has none."""
 
     def __init__(self, foreign: Foreign, places: Places) -> None:
         self.foreign, self.places = foreign, places
@@ -162,7 +162,6 @@ class _Writer:
             )
             for id in units:
                 self._put(id, "statements", statement)
-        self._claims()
 
     def _put(self, unit: str, rows: str, row: Any) -> None:
         """Add a row to the list of its document, and its place there to that of its unit."""
@@ -224,17 +223,6 @@ class _Writer:
                         self.units_of[key].add(id)
         what = "ends of relationships are no entities of their own: they have no description"
         self.foreign.note(len(strange), what)
-
-    def _claims(self) -> None:
-        claims = [
-            (unit, claim)
-            for unit, claim in self.foreign.claims
-            if unit in self.places and claim.subject
-        ]
-        for unit, claim in claims:
-            self._put(unit, "claims", claim)
-        what = "claims are left out: their text unit is not there, or they have no subject"
-        self.foreign.note(len(self.foreign.claims) - len(claims), what)
 
 
 def _at(rows: list[Any], row: Any) -> int:

@@ -11,7 +11,7 @@ from graphrag_mcp.explorer.citing import LONG, Row, Sources, Statement, left_out
 from graphrag_mcp.explorer.community import of_member
 from graphrag_mcp.explorer.topics import NUMBERED, TITLE, Brief, Named, Topic, brief, named, topics
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import context, entities, filters
+from graphrag_mcp.query import entities, filters
 from graphrag_mcp.query.graph import Path, between, connect, graph_of
 from graphrag_mcp.store.tables import Snapshot
 
@@ -45,7 +45,6 @@ class Entity(Mark):
     description: str
     communities: list[Brief]
     statements: list[Statement]
-    claims: list[Statement]
     relations: list[Relation]
     edges: list[Edge]
     more: dict[str, int]
@@ -87,9 +86,8 @@ def entity(snapshot: Snapshot, n: int) -> Entity:
     links = snapshot.served("relationships", [link["id"] for link in ranked[:RELATIONS]])
     others = [link["target_id"] if link["source_id"] == id else link["source_id"] for link in links]
     neighbours = {other["id"]: other for other in snapshot.served("entities", others, NUMBERED)}
-    claims = context.claim_rows(snapshot, [row])[:STATEMENTS]
     cited = [sentence["text_unit_id"] for link in [row, *links] for sentence in link["evidence"]]
-    sources = Sources(snapshot, [*cited, *(claim["text_unit_id"] for claim in claims)])
+    sources = Sources(snapshot, cited)
     evidence = [sources.evidence(sentence) for sentence in row["evidence"][:STATEMENTS]]
     described = one_line(row["description"], LONG)
     if evidence and described[:40] in evidence[0]["text"]:
@@ -101,7 +99,6 @@ def entity(snapshot: Snapshot, n: int) -> Entity:
         "description": described,
         "communities": [brief(topic) for topic in of_member(snapshot, id)],
         "statements": evidence,
-        "claims": [_claim(claim, sources) for claim in claims],
         "relations": [
             {
                 "other": mark(neighbours[other]),
@@ -221,13 +218,3 @@ def _relationship(row: Row, sources: Sources) -> Statement:
     if sentences and sentences[0]["text"] and sentences[0]["text"] in text:
         text = sentences[0]["text"]
     return {"text": text, "cites": [cite for sentence in sentences for cite in sentence["cites"]]}
-
-
-def _claim(row: Row, sources: Sources) -> Statement:
-    spans = row["spans"]
-    cited = sources.cite(row["text_unit_id"], *(spans[:2] if len(spans) > 1 else (0, 0)))
-    days: list[str] = [row["start_date"][:10], row["end_date"][:10]]
-    dates = " to ".join(dict.fromkeys(day for day in days if day))
-    about = ", ".join(filter(None, (row["type"].lower(), row["status"].lower(), dates)))
-    text = f"{one_line(row['description'], LONG)} ({about})"
-    return {"text": text, "cites": [cited] if cited else []}

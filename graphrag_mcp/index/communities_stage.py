@@ -123,7 +123,7 @@ def _pending(run: Run, degraded: Mapping[str, str]) -> dict[str, Change]:
     """The change of the table `pending`: what no model could write this time, in the place of what
     none could write before; nothing, where no one is to be asked any more."""
     rows = [pending("report", id, "", why) for id, why in degraded.items()]
-    texts = ["extract", "claims"] if run.models.reports is not None else []
+    texts = ["extract"] if run.models.reports is not None else []
     texts += ["summary"] if run.models.summaries is not None else []
     before = run.snapshot().rows("pending", columns=["id", "kind"]).to_pylist()
     removed = {row["id"] for row in before if row["kind"] not in texts}

@@ -26,7 +26,6 @@ from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import masked
 
 if TYPE_CHECKING:
-    from graphrag_mcp.index.claims import Claim
     from graphrag_mcp.index.imported import DocumentRecord
 
 Row = dict[str, Any]
@@ -52,7 +51,6 @@ class DocumentRows:
     passages: list[Row] = field(default_factory=list)
     fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
     kept: set[str] = field(default_factory=set)  # units whose names are already there
-    claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
     facts: dict[str, Row] = field(default_factory=dict)  # its row in the tables of plug-ins
     places: list[Row] = field(default_factory=list)  # of its units and passages
     links: list[Row] = field(default_factory=list)  # links and tags of its Markdown
@@ -108,8 +106,6 @@ def derive(
             unit_text = masked(unit_text)  # a key in a text is no name, and stands in no evidence
             reader = imported.extractor(record) if imported else extractor
             names, mentions = reader.extract(unit, id, unit_text)
-            if imported:
-                rows.claims[id] = imported.claims_of(unit_text, record)
             rows.fresh[id] = names
             named = ids_of_names(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))

@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from graphrag_mcp.index import communities_stage, plugin
-from graphrag_mcp.index.claims import Claim
 from graphrag_mcp.index.derive import DocumentRows
 from graphrag_mcp.index.extract import UnitNames
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.run import Row, Run, commit_draft
-from graphrag_mcp.index.units import Context, Reading, begin, claim_rows, settle
+from graphrag_mcp.index.units import Context, Reading, begin, settle
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append
@@ -53,7 +52,6 @@ class Batch:
     facts: dict[str, list[Row]] = field(default_factory=dict)  # of the tables of plug-ins
     places: list[Row] = field(default_factory=list)
     links: list[Row] = field(default_factory=list)
-    claims: dict[str, list[Claim]] = field(default_factory=dict)  # of imported units
     notes: set[str] = field(default_factory=set)  # ids of document rows that are notes
 
     def add(self, rows: DocumentRows) -> None:
@@ -63,7 +61,6 @@ class Batch:
         self.size += len(rows.passages) / (AS_ONE if rows.plugin else 1)
         self.fresh |= rows.fresh
         self.kept |= rows.kept
-        self.claims |= rows.claims
         for name, row in rows.facts.items():
             self.facts.setdefault(name, []).append(row)
         self.places += rows.places
@@ -154,16 +151,8 @@ def _merged(
 ) -> dict[str, Change]:
     """Changes of the graph and of what models said, whose answers it waits for; `moved` gains
     counters."""
-    known: dict[str, int] = {}  # claims of these units: id -> n
-    if snapshot is not None:
-        before = snapshot.by_key("claims", sorted(gone_units), "text_unit_id", ["id", "n"])
-        known = dict(rows_of(before))
-    read = settle(
-        run.models.reader, batch.readings, batch.fresh, batch.unread, known, numbers, run.take
-    )
+    read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
     run.losses += read["losses"]
-    for unit, claims in batch.claims.items():
-        read["claims"] += claim_rows(unit, claims, known, numbers)
     units = gone_units | batch.fresh.keys()
     of_batch = set(gone_units)
     linked = _linked(run, snapshot, batch, gone_units, last)
@@ -173,11 +162,9 @@ def _merged(
     moved.update(entities=merged.entities, relationships=merged.relationships)
     run.capped |= merged.capped
     changes, there = {**merged.changes, **linked}, run.draft.tables
-    if read["claims"] or known:
-        changes["claims"] = Change(sorted(units), graph_to_table("claims", read["claims"]))
     for name in ("pending", "losses"):
         if read[name] or name in there:
-            removed = {f"{kind}:{unit}" for unit in units for kind in ("extract", "claims")}
+            removed = {f"extract:{unit}" for unit in units}
             removed.update(row["id"] for row in read[name])
             changes[name] = Change(sorted(removed), graph_to_table(name, read[name]))
     return changes

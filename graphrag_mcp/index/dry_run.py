@@ -35,7 +35,7 @@ from graphrag_mcp.types import IndexRequest, IndexResult
 PICTURES = "Descriptions of pictures are counted as long as they may be, pictures without their own tokens."
 # Tokens of a reply, of a summary for each text. benchmarks/modelled.py --documents 20 (60 text units); 889 summaries
 # and 13 reports by agents.
-REPLY = {"extract": 1350, "claims": 500, "glean": 500, "summary": 160, "report": 850}
+REPLY = {"extract": 1350, "glean": 500, "summary": 160, "report": 850}
 GLEANED = 0.1  # second looks for each text that is read, with gleanings = "auto"
 # Reports for each text, and tokens of what one shows: modelled.py, 442 news articles (464 text units) from summaries,
 # 20 documents read in full.
@@ -82,7 +82,7 @@ class Tally:
         """The questions about a document and the vectors of its passages."""
         text, outline = document.text, plugins.outline(document.uri, document.text)
         context = Context(document.uri, document.title, text, document.metadata)
-        readers = (("extract", self.models.extract), ("claims", self.models.claims))
+        reader = self.models.extract
         asks = self.asker.on and outline is None and not is_note(document.uri, document.metadata)
         breaks = outline.breaks(text) if outline else None
         for unit in chunk(text, chunk_params(self.run.settings), breaks):
@@ -91,11 +91,10 @@ class Tally:
                 row = {"title": document.title, "text": text[part.start : part.end]}
                 self.texts["passages"][vectors.embedded_text("passages", row)] = None
             shown = masked(text[unit.span.start : unit.span.end])
-            for kind, reader in readers if asks else ():
-                if reader is not None:
-                    messages, schema = reader.question(shown, context.line(unit.span.start))
-                    if self.refresh or not self.asker.settled(key_of(messages, schema)):
-                        self.ask(kind, messages)
+            if asks and reader is not None:
+                messages, schema = reader.question(shown, context.line(unit.span.start))
+                if self.refresh or not self.asker.settled(key_of(messages, schema)):
+                    self.ask("extract", messages)
 
     def summarise(self, rows: Iterable[Row]) -> None:
         """The questions about documents without a summary, several short texts in one."""

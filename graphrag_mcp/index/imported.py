@@ -1,7 +1,7 @@
 """Imported content as each later run needs it.
 
 The log of imports is part of the truth, as the documents are: it gives for a document its text
-units with their names, statements and claims, so whatever derives the tables again gives what was
+units with their names and statements, so whatever derives the tables again gives what was
 imported. Imported communities and reports stand in the place of computed ones as long as they speak
 of the same entities: a top community whose entities have the very relationships that were imported
 keeps its subtree."""
@@ -21,10 +21,9 @@ from typing_extensions import TypedDict
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import communities
 from graphrag_mcp.index.chunk import ChunkParams, chunk
-from graphrag_mcp.index.claims import Claim, iso_date, quoted
 from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts
 from graphrag_mcp.index.extract import Mentions, Named, StatedRelation, UnitNames
-from graphrag_mcp.index.places import best_sentence, locate
+from graphrag_mcp.index.places import locate
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.units import add, placed, sentence_of
 from graphrag_mcp.sources.document import Document
@@ -227,7 +226,6 @@ class UnitRecord:
     end: int
     names: list[int] = field(default_factory=list)  # places in the document's lists
     statements: list[int] = field(default_factory=list)
-    claims: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -238,7 +236,6 @@ class DocumentRecord:
     units: list[UnitRecord] = field(default_factory=list)
     names: list[Name] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
@@ -308,18 +305,6 @@ class DocumentRecord:
         mentions |= {(row.start, row.key) for row in names.named}
         return names, sorted(mentions)
 
-    def claims_of(self, text: str, record: UnitRecord | None) -> list[Claim]:
-        """The unit's claims, with quotes that stand in it: where none of theirs does, the sentence
-        nearest in words."""
-        claims, spans = [], sentences(text)
-        for claim in map(self.claims.__getitem__, record.claims if record else ()):
-            words = " ".join((*claim.quotes, claim.description))
-            places = quoted(text, list(claim.quotes)) or [best_sentence(text, spans, words)]
-            quotes = tuple(text[start:end] for start, end in places)
-            dates = {name: iso_date(getattr(claim, name)) for name in ("start_date", "end_date")}
-            claims.append(replace(claim, **dates, quotes=quotes, spans=tuple(places)))
-        return claims
-
 
 @dataclass(frozen=True)
 class RecordExtractor:
@@ -336,7 +321,7 @@ def record_of(data: str) -> DocumentRecord:
     """The record of a document, with keys as this release makes them: an earlier one may have folded
     less. Damaged where it is none."""
     found = _read(data, DocumentRecord)
-    sizes = {name: len(getattr(found, name)) for name in ("names", "statements", "claims")}
+    sizes = {name: len(getattr(found, name)) for name in ("names", "statements")}
     if any(
         not 0 <= at < sizes[name]
         for unit in found.units
@@ -353,7 +338,6 @@ def record_of(data: str) -> DocumentRecord:
         )
         for statement in found.statements
     ]
-    found.claims = [replace(claim, spans=()) for claim in found.claims]
     return found
 
 

@@ -22,7 +22,6 @@ from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import REPORT_FORM, VECTOR_FORM
 
 if TYPE_CHECKING:
-    from graphrag_mcp.index.claims import ClaimParams
     from graphrag_mcp.index.extraction import ExtractParams
     from graphrag_mcp.index.report_prompt import ReportPrompt
     from graphrag_mcp.index.summaries import SummaryParams
@@ -40,7 +39,6 @@ class Models:
     asker: Asker
     settings: Settings
     extract: ExtractParams | None = None
-    claims: ClaimParams | None = None
     reports: ReportPrompt | None = None
     summaries: SummaryParams | None = None
     embedding: str = ""
@@ -53,24 +51,21 @@ class Models:
     def reader(self) -> Reader:
         from graphrag_mcp.index.units import Reader
 
-        return Reader(self.asker, self.extract, self.claims)
+        return Reader(self.asker, self.extract)
 
     @property
     def note(self) -> str:
         """What the settings ask for and this method does not do."""
-        if self.light and self.settings.claims_enabled:
-            return 'claims_enabled has no effect: claims are read with method="llm" only.'
         if self.fast and any(map(self.asker.has_answers, ("summary", "report", "extract"))):
             what = 'method="fast" leaves out what models and agents wrote of this corpus'
             return f"{what}; it is kept, and another method shows it again."
         return ""
 
     def parameters(self) -> dict[str, Any]:
-        """What rows depend on besides documents and settings; `extraction` and `claims` decide about
-        documents' rows."""
+        """What rows depend on besides documents and settings; `extraction` decides about documents'
+        rows."""
         return {
             "extraction": self.extract.fingerprint if self.extract else KEYLESS,
-            "claims": self.claims.fingerprint if self.claims else "",
             "reports": self.reports.fingerprint if self.reports else "",
             "report_form": REPORT_FORM,
             "summaries": self.summaries.fingerprint if self.summaries else "",
@@ -117,7 +112,6 @@ def choose(
         reports = replace(prompt, levels=TOP_LEVELS, tokens=min(prompt.tokens, TOP_TOKENS))
         models = Models(asker, settings, reports=reports, summaries=summaries, embedding=embedding)
         return replace(models, reading=reading)
-    from graphrag_mcp.index.claims import params_from as claim_params
     from graphrag_mcp.index.extraction import params_from as extract_params
 
     if agent:  # an agent is asked once about a text
@@ -127,7 +121,6 @@ def choose(
         asker,
         settings,
         extract_params(settings, folder),
-        claim_params(settings, folder) if settings.claims_enabled else None,
         report_prompt(settings, folder),
         summaries,
         embedding,

@@ -18,7 +18,7 @@ def open_units(run: Run) -> set[str]:
     refused = run.models.asker.still_refused
     rows = run.snapshot().rows("pending").to_pylist()
     rows = [row for row in rows if not refused(row["reason"])]
-    open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] in ("extract", "claims")}
+    open_ = {row["subject"]: row["uri"] for row in rows if row["kind"] == "extract"}
     if not run.models.asker.on:
         by_document = sorted(open_, key=lambda unit: (open_[unit], unit))
         open_ = {unit: open_[unit] for unit in _answered(run, by_document)}
@@ -29,11 +29,7 @@ def open_units(run: Run) -> set[str]:
 
 def _corrected_units(run: Run) -> dict[str, str]:
     """Text units whose answer was replaced, with the uri of their document."""
-    ids = {
-        correction.subject
-        for correction in run.corrections
-        if correction.kind in ("extract", "claims")
-    }
+    ids = {correction.subject for correction in run.corrections if correction.kind == "extract"}
     if not ids:
         return {}
     snapshot = run.snapshot()
@@ -47,11 +43,11 @@ def _corrected_units(run: Run) -> dict[str, str]:
 def _answered(run: Run, units: list[str]) -> Iterator[str]:
     """Those of the units about which the book holds an answer by now: an agent has read them."""
     asker = run.models.asker
-    if not (asker.may_answer("extract") or asker.may_answer("claims")):
+    reader = run.models.extract
+    if reader is None or not asker.may_answer("extract"):
         return
-    readers = [reader for reader in (run.models.extract, run.models.claims) if reader is not None]
     known: dict[str, Context] = {}
     for start in range(0, len(units), 500):
         for id, text, context in stored(run.snapshot(), units[start : start + 500], known):
-            if any(asker.answered(key_of(*reader.question(text, context))) for reader in readers):
+            if asker.answered(key_of(*reader.question(text, context))):
                 yield id

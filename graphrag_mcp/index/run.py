@@ -59,7 +59,7 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
         "extractor": names.VERSION,
         **plugins.parameters(),
         **{name: getattr(settings, name) for name in SIZES},
-        **{name: named[name] for name in ("extraction", "claims")},
+        "extraction": named["extraction"],
         # An index of an earlier release may have descriptions that a model joined.
         "descriptions": "",
     }
@@ -231,7 +231,7 @@ def commit_draft(
     counters = Counter(old.counters)
     counters.update(moved)
     versions = run.draft.tables
-    tables_of_graph = ["entities", "relationships", "claims", *(["passages"] if topics else [])]
+    tables_of_graph = ["entities", "relationships", *(["passages"] if topics else [])]
     if run.models.reports is not None:  # which are written from summaries
         tables_of_graph.append("summaries")
     stale = any(versions.get(name, 0) != old.tables.get(name, 0) for name in tables_of_graph)

@@ -1,21 +1,18 @@
-"""Text units read by a model: its records as rows of entities, statements and claims. A unit
+"""Text units read by a model: its records as rows of entities and statements. A unit
 without a usable reply keeps the keyless names and is listed in `pending`."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from graphrag_mcp.index import extraction, places
-from graphrag_mcp.index.claims import Claim, ClaimParams, claims_of_unit
 from graphrag_mcp.index.extract import Named, StatedRelation, UnitNames
 from graphrag_mcp.index.losses import Losses
 from graphrag_mcp.index.records import EntityRecord, Records
@@ -27,7 +24,7 @@ from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import content_id, entity_id, normalise_name
+from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
@@ -133,7 +130,6 @@ class Reader:
 
     asker: Asker
     extract: extraction.ExtractParams | None = None
-    claims: ClaimParams | None = None
 
 
 @dataclass(slots=True)
@@ -144,15 +140,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a model made of a unit: its names (None: no one answered), its claims, what was not
-    answered and why, and what was lost of its replies."""
+    """What a model made of a unit: its names (None: no one answered), why something was not answered,
+    and what was lost of its replies."""
 
     names: UnitNames | None
-    claims: list[Claim]
     reason: str = ""
-    claims_reason: str = ""
     lost: Losses = Losses()
-    lost_claims: Losses = Losses()
 
 
 def begin(reader: Reader, uri: str, unit: UnitNames, context: str) -> Reading | None:
@@ -168,20 +161,14 @@ async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
     assert reader.extract is not None
     known = [named.form for named in unit.named if named.strong]
     aliases = {named.key: named.alias_of for named in unit.named if named.alias_of}
-    work = extraction.extract_unit(reader.asker, unit.text, known, reader.extract, context)
-    dropped = Counter[str]()
-    if reader.claims is None:
-        found, (claims, why) = await work, ([], "")
-    else:
-        asked = claims_of_unit(reader.asker, unit.text, reader.claims, dropped, context)
-        found, (claims, why) = await asyncio.gather(work, asked)
+    found = await extraction.extract_unit(reader.asker, unit.text, known, reader.extract, context)
     read, lost, records = None, Losses(), found.records
     if records is not None:
         read = await aside(from_records, unit.id, unit.text, records, found.by, aliases)
         made_up = sum(1 for named in read.named if named.type == UNKNOWN and not named.description)
         repaired = {**records.losses.repaired, "end without an entity": made_up}
         lost = replace(records.losses, repaired=repaired)
-    return Read(read, claims, found.reason, why, lost, Losses(dropped))
+    return Read(read, found.reason, lost)
 
 
 def settle(
@@ -189,16 +176,13 @@ def settle(
     readings: Mapping[str, Reading],
     fresh: dict[str, UnitNames],
     unread: Mapping[str, str],
-    known_claims: Mapping[str, int],
-    number: dict[str, int],
     take: Callable[[Future[Any]], Any],
 ) -> dict[str, list[Row]]:
     """Wait for the readings and replace the names of the units in `fresh` by what was read; rows of
-    claims, of what is still to be asked (pending) and of what was lost (losses).
+    what is still to be asked (pending) and of what was lost (losses).
 
-    `unread`: uri by unit that should have been read and that no one could. `known_claims`: numbers
-    of claims that were there before, by id."""
-    rows: dict[str, list[Row]] = {"claims": [], "pending": [], "losses": []}
+    `unread`: uri by unit that should have been read and that no one could."""
+    rows: dict[str, list[Row]] = {"pending": [], "losses": []}
     for unit, uri in unread.items():
         rows["pending"].append(pending("extract", unit, uri, reader.asker.why_off or NO_MODEL))
     for unit, reading in readings.items():
@@ -207,11 +191,7 @@ def settle(
             rows["pending"].append(pending("extract", unit, reading.uri, read.reason))
         if read.names is not None:
             fresh[unit] = read.names
-        if read.claims_reason:
-            rows["pending"].append(pending("claims", unit, reading.uri, read.claims_reason))
-        rows["claims"] += claim_rows(unit, read.claims, known_claims, number)
-        for kind, lost in (("extract", read.lost), ("claims", read.lost_claims)):
-            rows["losses"] += filter(None, [lost.row(kind, unit, reading.uri)])
+        rows["losses"] += filter(None, [read.lost.row("extract", unit, reading.uri)])
     return rows
 
 
@@ -313,31 +293,3 @@ def sentence_of(
         return min(both, key=lambda span: (span[1] - span[0], span))
     either = sorted(holding(first) | holding(second))
     return places.best_sentence(text, either or spans, description)
-
-
-CLAIMED = ("subject", "object", "type", "status", "start_date", "end_date", "description")
-
-
-def claim_rows(
-    unit: str, claims: Iterable[Claim], known: Mapping[str, int], number: dict[str, int]
-) -> list[Row]:
-    """The claims of a unit, each once; `known`: numbers of those that were there before, by id."""
-    rows: dict[str, Row] = {}
-    for claim in claims:
-        subject, target = normalise_name(claim.subject), normalise_name(claim.object)
-        id = content_id("claim", unit, subject, target, claim.type, claim.description)
-        if id in rows:
-            continue
-        n = known.get(id, 0)
-        if not n:
-            n, number["k"] = number["k"], number["k"] + 1
-        rows[id] = {name: getattr(claim, name) for name in CLAIMED} | {
-            "id": id,
-            "n": n,
-            "text_unit_id": unit,
-            "subject_id": entity_id(subject) if subject else "",
-            "object_id": entity_id(target) if target else "",
-            "quotes": list(claim.quotes),
-            "spans": [edge for span in claim.spans for edge in span],
-        }
-    return list(rows.values())

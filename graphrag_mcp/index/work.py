@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index.claims import claims_of_unit
 from graphrag_mcp.index.communities import Hierarchy
 from graphrag_mcp.index.extraction import extract_unit
 from graphrag_mcp.index.losses import UNCOUNTED, listed
@@ -101,7 +100,7 @@ Row = dict[str, Any]
 # What an agent asks for -> kinds of the table `pending`, in the order in which the work makes
 # sense.
 KINDS: dict[str, tuple[str, ...]] = {
-    "extract": ("extract", "claims"),
+    "extract": ("extract",),
     "report": ("report",),
     "summary": ("summary",),
 }
@@ -112,7 +111,7 @@ LOOKED_AT = 200  # pending rows that one claim looks at; more only while it find
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question. `ask_kind`: extract, claims, report or summary; `prompt`: all of it."""
+    """One question. `ask_kind`: extract, report or summary; `prompt`: all of it."""
 
     work_id: str
     ask_kind: str
@@ -459,10 +458,6 @@ def _read_unit(
     if unit is None or models.extract is None:
         return
     _, text, context = unit
-    if row["kind"] == "claims":
-        if models.claims is not None:
-            models.asker.wait(claims_of_unit(models.asker, text, models.claims, context=context))
-        return
     columns = ["form", "strong", "by"]
     names = snapshot.by_key("mentions", [row["subject"]], columns=columns).to_pylist()
     known = [name["form"] for name in names if name["strong"] and not name["by"]]

@@ -79,7 +79,7 @@ export function entity(data, others) {
   return [data.communities.length ? trail(data.communities) : "", element("h1", { dir: "auto" }, visible(data.title)), note(facts.filter(Boolean).join(" · ")),
     data.description ? element("p", { dir: "auto" }, visible(data.description)) : "",
     ...others,
-    ...some("What the documents say", data.statements.map(statement)), ...some("Claims", data.claims.map(statement)),
+    ...some("What the documents say", data.statements.map(statement)),
     ...some("Relationships", data.relations.map((one) => [element("div", {}, named(one.other)), ...statement(one)])), left(data.more.relations, "relationships"),
     data.relations.length ? "" : note("It has no relationship with another entity.")];
 }

@@ -11,18 +11,17 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from graphrag_mcp.packing.budget import Item, columns, located, one_line, passage_alias
+from graphrag_mcp.packing.budget import located, one_line, passage_alias
 from graphrag_mcp.packing.references import referenced_ids
-from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
+from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import entity_id, is_cjk
+from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, Result
 
 Row = dict[str, Any]
-ORDER = ("Sources", "Entities", "Relationships", "Claims", "Reports")  # sections, as in a cursor
-CLAIMS = "id|entity|object|status|start_date|end_date|description"
+ORDER = ("Sources", "Entities", "Relationships", "Reports")  # sections, as in a cursor
 _SPAN = ("char_start", "char_end", "line_start", "line_end", "n_tokens")
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
 PASSAGE = ("id", "n", "part", "parts", "document_id", "uri", "title", *_SPAN, "text")
@@ -124,31 +123,6 @@ def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> 
         document: min(counter, key=lambda id: (-counter[id], id))
         for document, counter in counts.items()
     }
-
-
-def claim_rows(snapshot: Snapshot, entities: Sequence[Row]) -> list[Row]:
-    """Claims about the entities, in their order, by any of their `names`; then those on them."""
-    if "claims" not in snapshot.manifest.tables:
-        return []
-    named = [entity_id(name) for row in entities for name in row["names"]]
-    found: dict[str, None] = {}
-    for column in ("subject_id", "object_id"):
-        rows = snapshot.by_key("claims", named, column, ["id", column])
-        found |= dict.fromkeys(values_of(rows["id"]))
-    return snapshot.served("claims", list(found))
-
-
-def claims_about(snapshot: Snapshot, entities: Sequence[Row]) -> list[Item]:
-    """`id|entity|object|status|start_date|end_date|description`."""
-    items = []
-    for row in claim_rows(snapshot, entities):
-        dates = row["start_date"], row["end_date"]
-        description = one_line(row["description"], 300)
-        text = columns(
-            f"k{row['n']}", row["subject"], row["object"], row["status"], *dates, description
-        )
-        items.append(Item(f"k{row['n']}", text, None, "Claims"))
-    return items
 
 
 def resolve_references(

@@ -106,7 +106,6 @@ def _sections(
             0.35,
             into="relationships",
         ),
-        Section("Claims", context.claims_about(snapshot, [row]), 0.1, header=context.CLAIMS),
     ]
 
 

@@ -27,13 +27,12 @@ KINDS = {
     "e": ("entities", "entities"),
     "r": ("relationships", "relationships"),
     "c": ("reports", "communities"),
-    "k": ("claims", "claims"),
 }
 SAME = 5  # entities that documents define under one name and that are given at once
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 20
 GIVEN = 2_000  # characters of one string of ids that are read
-_ALIAS = re.compile(r"([tderck])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
+_ALIAS = re.compile(r"([tderc])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
 # A place as citations and editors write it: notes/b.md:1-3, notes/b.md:3, notes/b.md#L3-L5
 _CITED_LINES = re.compile(
     r"(?P<path>[^\n]{1,1000}?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?"

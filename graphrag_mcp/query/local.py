@@ -1,4 +1,4 @@
-"""Local search: the passages that answer a question, with the entities, relationships, claims and
+"""Local search: the passages that answer a question, with the entities, relationships and
 reports around them, in one corpus or several.
 
 Takes snapshots, a question and a budget; gives a `SearchResult` whose citations stand in the order

@@ -38,8 +38,8 @@ def length_note(query: str) -> str:
 
 
 def connected(sources: Sequence[Source]) -> str:
-    """Statements of the graph between two names of the question, the weightiest first, and what a
-    model or an agent claims of a name; "" for none."""
+    """Statements of the graph between two names of the question, the weightiest first; "" for
+    none."""
     found: list[str] = []
     for source in sources:
         snapshot, named = source.snapshot, source.found.named[:20]
@@ -54,11 +54,6 @@ def connected(sources: Sequence[Source]) -> str:
             if description := readable(row["description"]):
                 statement = f"{' and '.join(pair)}: {context.first_sentence(description, 200)}"
                 found.append(f"- [{prefix}r{row['n']}] {statement}")
-        if "claims" in snapshot.manifest.tables:
-            rows = snapshot.served("entities", named)
-            for row in context.claim_rows(snapshot, rows)[:CONNECTED]:
-                statement = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 200)}"
-                found.append(f"- [{prefix}k{row['n']}] {statement}")
     return "\n".join(["Connected:", *found[:CONNECTED], ""]) if found else ""
 
 

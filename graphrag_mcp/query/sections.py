@@ -1,4 +1,4 @@
-"""What a model reads of a question: its sources, and the entities, relationships, claims and community
+"""What a model reads of a question: its sources, and the entities, relationships and community
 reports around them, as sections of rows."""
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ HEADERS = {
     "Reports": "id|title|occurrence weight|content|rank",
     "Entities": "id|entity|description|number of relationships",
     "Relationships": "id|source|target|description|weight|links",
-    "Claims": context.CLAIMS,
 }
 SHARES = {
-    "Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Claims": 0.05, "Reports": 0.15,
+    "Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Reports": 0.2,
 }  # fmt: skip
 SMALL_SHARES = {**dict.fromkeys(context.ORDER, 0.05), "Sources": 0.8}
 
@@ -50,7 +49,6 @@ def sections_of(
         chosen = _chosen(snapshot, found, filters)
         items["Entities"] = [_entity_item(row, graph) for row in chosen]
         items["Relationships"] = _relationships(snapshot, chosen, filters) if graph else []
-        items["Claims"] = context.claims_about(snapshot, chosen)
         items["Reports"] = _reports(snapshot, chosen) if shares.get("Reports") else []
     return [
         Section(
@@ -59,7 +57,7 @@ def sections_of(
             shares.get(name, 0.0),
             header=HEADERS[name] if graph or name != "Entities" else "",
             more=name == "Sources" and passages < len(found.passages),
-            greedy=graph or name not in ("Entities", "Claims"),
+            greedy=graph or name != "Entities",
         )
         for name in context.ORDER
         if name in items

@@ -64,8 +64,6 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     """Items of the timeline of what names all of these entities, within so many tokens; how many
     there are; and a sentence on what has no date. Where not all fit, those that tell most."""
     found, others = _naming(snapshot, entities)
-    if len(entities) == 1:
-        found += _claims(snapshot, entities)
     dated = _by_time(found)
     sentence = left_out((len(found) - len(dated), "statements", "without a date"), *others)
     kept = []
@@ -228,16 +226,3 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
         document=row["document_id"],
         raw=raw,
     )
-
-
-def _claims(snapshot: Snapshot, entities: Sequence[Row]) -> list[Statement]:
-    """Claims of a model on the entities, by the day from which they hold."""
-    found = []
-    for row in context.claim_rows(snapshot, entities):
-        start, end = row["start_date"], row["end_date"]
-        until = f" until {end}" if end and end != start else ""
-        text = f"{one_line(row['subject'], 60)}: {one_line(row['description'], 300)}"
-        note = f"(claim{until}, {one_line(row['status'], 20)})"
-        days = ((start, end or start),)[: start[:4].isdigit()]
-        found.append(Statement(f"k{row['n']}", text, days, start, note=note))
-    return found

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 FORMAT, WITHOUT_LOGS = 3, 2
 FIRST_LOG = "documents"
 # Bump when the meaning of derived rows changes: the next indexing derives everything again.
-DERIVATION = 27
+DERIVATION = 28
 # the parameter `derivation` while other parameters than those named are taking their place
 IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,
@@ -46,7 +46,7 @@ KEEP_LAST = 20  # and the last of this many runs whatever their age
 REPAIR = "Run graphrag-mcp doctor --repair"
 # Tables whose rows are counted; of documents those that are still to be derived are counted as well.
 COUNTED = ("text_units", "passages", "entities", "relationships", "communities", "reports")
-FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1, "k": 1}
+FIRST_NUMBERS = {"d": 1, "t": 1, "e": 1, "r": 1, "c": 1}
 
 log = logging.getLogger(__name__)
 

@@ -63,7 +63,7 @@ TABLES |= dict.fromkeys(PLUGGED, columns("id uri facts links"))
 
 # What one row is known by when it is replaced, the columns with a scalar index, and with full text.
 KEY = {
-    "mentions": "text_unit_id", "evidence": "text_unit_id", "claims": "text_unit_id", "memberships": "entity_id",
+    "mentions": "text_unit_id", "evidence": "text_unit_id", "memberships": "entity_id",
     "terms": "term", "summaries": "document_id", "places": "document_id",
     "links": "document_id",
 }  # fmt: skip
@@ -73,7 +73,7 @@ FULL_TEXT = {"passages": "terms", "entities": "terms", "reports": "terms"}
 
 # Kinds of rows of `pending` that this release asks about. An index of an earlier one may hold others, which
 # the next run deletes.
-ASKED = ("extract", "claims", "report", "summary")
+ASKED = ("extract", "report", "summary")
 # In the column `unsupported` of a summary, beside numbers and names that its text does not have.
 OTHER_SCRIPT = "written in another script than its text"
 

@@ -39,9 +39,7 @@ TOGETHER = 5_000  # rows of a segment
 SEGMENTS = 32  # of a kind; more are merged
 EMBEDDING = "embedding"
 # What indexing asks. It is most of a book, and a search has no use for it.
-OF_INDEXING = frozenset(
-    {"extract", "glean", "claims", "report", "summary", "picture", REFUSED, EMBEDDING}
-)
+OF_INDEXING = frozenset({"extract", "glean", "report", "summary", "picture", REFUSED, EMBEDDING})
 # A trigger sees each row written or deleted. `gone` keeps deletions for merges of segments.
 _TABLES = """
 CREATE TABLE IF NOT EXISTS fetched (name TEXT PRIMARY KEY) WITHOUT ROWID;

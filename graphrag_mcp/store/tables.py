@@ -637,8 +637,9 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
 
     Only for the holder of the writer's lock. For a second call before the commit pass
     `replace(manifest, tables=<what the first gave>)`, else the first call's writes are rolled
-    back."""
-    named = dict(manifest.tables) if manifest else {}
+    back. A table of an earlier release that this one does not know is left out."""
+    tables = manifest.tables if manifest else {}
+    named = {name: version for name, version in tables.items() if name in TABLES}
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     database, versions = connect(folder), dict(named)
     for name in sorted(changes):
@@ -672,7 +673,8 @@ def compact(
     if idle and len({generation.generation for generation in kept}) > len(runs):
         return None  # LanceDB is not imported for that
     versions, named, left = dict(manifest.tables), {}, {}
-    for name in manifest.tables:
+    current = sorted(TABLES.keys() & manifest.tables.keys())  # an earlier release had others
+    for name in current:
         named[name] = {generation.tables[name] for generation in kept if name in generation.tables}
         left[name] = _older(folder, name, min(named[name]))
     alone = {
@@ -683,7 +685,8 @@ def compact(
     if idle and not alone:
         return None
     database = connect(folder)
-    for name, version in sorted(manifest.tables.items()):
+    for name in current:
+        version = manifest.tables[name]
         table = database.open_table(name, version=version)
         if not (name in alone or left[name] >= LEFT_BEHIND or _worth_compacting(table, name)):
             continue

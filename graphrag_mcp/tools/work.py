@@ -18,7 +18,7 @@ from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.types import Result, WorkResult
 
 LEAST = 3_000  # tokens: with less, the instructions leave no room for a text
-HAVE_INSTRUCTIONS = ("extract", "claims", "report", "summary")  # before the text
+HAVE_INSTRUCTIONS = ("extract", "report", "summary")  # before the text
 _PAYLOAD = re.compile(r"<(?:text(?: id=\"\d+\")?|context)>")
 _HOW = {
     "extract": 'Hand in {"work_id", "entities": [{"name", "type", "description"}], "relationships": [{"source", '

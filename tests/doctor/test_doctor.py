@@ -73,7 +73,7 @@ def test_a_sound_index_has_no_findings_and_none_is_not_sound(built: Index, tmp_p
     assert doctor(built[0]) == []
     counts = {name: open_snapshot(built[0]).count(name) for name in TABLES}
     # of a model, of source code, of files with pages, of links
-    empty = {"claims", "summaries", "pending", "losses", *VECTORS.values(), "code", "places", "links"}
+    empty = {"summaries", "pending", "losses", *VECTORS.values(), "code", "places", "links"}
     assert {name for name, count in counts.items() if not count} == empty, counts
     with pytest.raises(NotFound, match="index_documents"):
         doctor(tmp_path / "nothing")
@@ -330,7 +330,6 @@ def test_every_id_in_the_export_resolves_both_ways(exported: dict[str, list[dict
     for name, column in (("entities", "entity_ids"), ("relationships", "relationship_ids")):
         for row in exported[name]:
             assert all(row["id"] in by_id["text_units"][unit][column] for unit in row["text_unit_ids"])
-    assert exported["covariates"] == []
 
 
 def test_communities_hold_what_lies_inside_and_every_one_has_its_report(

@@ -1,4 +1,4 @@
-"""Doctor, digest and export of what only a model writes: descriptions, claims, vectors, what is still to be asked."""
+"""Doctor, digest and export of what only a model writes: descriptions, vectors, what is still to be asked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.promises import doctor
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An index with what only a model writes: descriptions, claims, reports, vectors."""
+    """An index with what only a model writes: descriptions, reports, vectors."""
     return bits.build(tmp_path_factory.mktemp("told"), 5)
 
 
@@ -33,12 +33,6 @@ def read_by_model(told: Path, tmp_path: Path) -> Path:
 
 
 MODEL_LIES: list[tuple[str, dict[str, Any], str]] = [
-    ("claims", {"spans": lambda row: [row["spans"][0] + 1, *row["spans"][1:]]}, "span"),
-    ("claims", {"quotes": ["never said"]}, "span"),
-    ("claims", {"quotes": [], "spans": []}, "span"),
-    ("claims", {"text_unit_id": "0" * 32}, "dangling"),
-    ("claims", {"subject_id": "0" * 32}, "dangling"),
-    ("claims", {"n": 2**40}, "number"),
     ("evidence", {"relationship_id": ""}, "evidence"),
     ("entities_vectors", {"id": "0" * 32}, "dangling"),
 ]
@@ -88,8 +82,7 @@ def test_what_is_still_to_be_asked_must_be_there(read_by_model: Path) -> None:
 
 @pytest.mark.parametrize(
     ("table", "change"),
-    [("claims", {"status": "FALSE"}), ("claims", {"spans": [0, 1]}), ("claims", {"quotes": ["x"]}),
-     ("mentions", {"description": "Another"}), ("evidence", {"description": "Another"}),
+    [("mentions", {"description": "Another"}), ("evidence", {"description": "Another"}),
      ("relationships", {"keywords": "another"})],
 )  # fmt: skip
 def test_the_digest_covers_what_a_model_said_and_not_who_said_it(
@@ -97,29 +90,15 @@ def test_the_digest_covers_what_a_model_said_and_not_who_said_it(
 ) -> None:
     before = digest(open_snapshot(read_by_model))
     spoil(read_by_model, "mentions", {"by": "agent:somebody"})
-    spoil(read_by_model, "claims", {"n": 900})
     assert digest(open_snapshot(read_by_model)) == before
     spoil(read_by_model, table, change)
     after = digest(open_snapshot(read_by_model))
     assert [name for name in before if before[name] != after[name]] == ["content"]
 
 
-def test_claims_are_exported_as_covariates_that_join_by_title(read_by_model: Path, tmp_path: Path) -> None:
-    counts = export(open_snapshot(read_by_model), tmp_path / "out")
+def test_what_a_model_wrote_is_exported(read_by_model: Path, tmp_path: Path) -> None:
+    export(open_snapshot(read_by_model), tmp_path / "out")
     tables = {name: pq.read_table(tmp_path / "out" / f"{name}.parquet").to_pylist() for name in SCHEMAS}
-    claims, units = tables["covariates"], {row["id"]: row for row in tables["text_units"]}
-    assert counts["covariates"] == len(claims) == open_snapshot(read_by_model).count("claims") > 0
-    assert pq.read_schema(tmp_path / "out" / "covariates.parquet").names == [
-        "id", "human_readable_id", "covariate_type", "type", "description", "subject_id", "object_id", "status",
-        "start_date", "end_date", "source_text", "text_unit_id",
-    ]  # fmt: skip
-    titles = {row["title"] for row in tables["entities"]}
-    for row in claims:
-        unit = units[row["text_unit_id"]]
-        assert row["id"] in unit["covariate_ids"] and row["source_text"].split("\n")[0] in unit["text"]
-        assert (row["covariate_type"], row["status"] in ("TRUE", "FALSE", "SUSPECTED")) == ("claim", True)
-    assert {row["subject_id"] for row in claims} <= titles
-    assert sum(len(unit["covariate_ids"]) for unit in units.values()) == len(claims)
     stored = {row["id"]: row["keywords"] for row in open_snapshot(read_by_model).rows("relationships").to_pylist()}
     assert {row["id"]: row["keywords"] for row in tables["relationships"]} == stored and all(stored.values())
     assert "llm" in {row["method"] for row in tables["community_reports"]}

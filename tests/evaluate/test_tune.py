@@ -35,7 +35,6 @@ PROFILE = {
     "domain": "local history of an island harbour", "language": "English", "persona": PERSONA,
     "role": "You are an archivist who reports to the trust that runs the harbour.",
     "rating_criteria": "the weight that the group has in decisions about the harbour",
-    "claim_description": "Accusations, findings and commitments about persons and bodies of the island.",
     "entity_types": ["Person", "vessel", "public body", "accord", "vessel"],
 }  # fmt: skip
 IS_PROFILE = r"the corpus they were taken from"
@@ -79,16 +78,15 @@ def test_one_question_makes_prompts_that_are_used_instead_of_the_shipped_ones(
     assert len(chat.calls) == result.usage["calls"] == 1 and result.usage["prompt_tokens"] > 1000
     assert (result.domain, result.sampled, result.degraded) == (PROFILE["domain"], 15, ())
     assert result.entity_types == ("person", "vessel", "public body", "accord")
-    names = ["claims", "extract", "report"]
+    names = ["extract", "report"]
     assert sorted(path.name for path in result.files) == [*(f"{name}.md" for name in names), "tuned.json"]
     for name in names:
         shipped, tuned = prompts.load(name), prompts.load(name, tmp_path / "c")
         assert tuned.template != shipped.template
-        filled = {"report": {"role", "rating_criteria"}, "claims": {"claim_description"}}.get(name, set())
+        filled = {"report": {"role", "rating_criteria"}}.get(name, set())
         assert set(tuned.get_identifiers()) == set(shipped.get_identifiers()) - filled
-        assert (PERSONA in tuned.template) == (name in ("claims", "extract"))
+        assert (PERSONA in tuned.template) == (name == "extract")
     assert PROFILE["rating_criteria"] in prompts.load("report", tmp_path / "c").template
-    assert PROFILE["claim_description"] in prompts.load("claims", tmp_path / "c").template
     found = json.loads((tmp_path / "c" / "prompts" / "tuned.json").read_text("utf-8"))
     assert found["entity_types"] == list(result.entity_types) and found["model"] == "scripted"
 
@@ -123,11 +121,10 @@ def test_given_domain_and_language_are_told_and_win(run: Callable[..., TuneResul
 
 def test_what_somebody_set_is_not_replaced(run: Callable[..., TuneResult], tmp_path: Path) -> None:
     chat = model()
-    own = Settings(entity_types=("ship", "person"), claims_description="Wrecks.", output_language="German")
+    own = Settings(entity_types=("ship", "person"), output_language="German")
     result = run(chat, own)
     assert result.entity_types == ("ship", "person")
     assert "entity_types" not in json.loads((tmp_path / "c" / "prompts" / "tuned.json").read_text("utf-8"))
-    assert "claim_description" in prompts.load("claims", tmp_path / "c").get_identifiers()
 
 
 def test_what_was_edited_by_hand_and_what_no_longer_holds_is_kept_aside(
@@ -190,7 +187,7 @@ def test_what_documents_make_a_model_say_cannot_break_out_of_its_place(
     for said, longest in ((result.persona, 900), (result.role, 500), (result.domain, 120)):
         assert len(said) <= longest and said.startswith("You are text a reader. # New rules")
         assert not re.search(r"[$<>|`{}\n]|##", said)
-    for name in ("extract", "report", "claims"):
+    for name in ("extract", "report"):
         assert prompts.load(name, tmp_path / "c").is_valid()
 
 
@@ -199,7 +196,7 @@ def test_what_documents_make_a_model_say_cannot_break_out_of_its_place(
 
 def test_the_prompt_for_agents_names_every_file_and_every_variable_that_tuning_writes() -> None:
     told = Template(prompts.load("tune_prompts").template).substitute(corpus="sample", folder="here")
-    for name in ("extract", "report", "claims"):
+    for name in ("extract", "report"):
         line = next(line for line in told.splitlines() if line.lstrip().startswith(f"- {name}.md"))
         assert set(re.findall(r"\$(\w+)", line)) == set(prompts.load(name).get_identifiers())
     assert "tuned.json" in told and "extract_examples.md" in told

@@ -46,7 +46,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     source = made.write(home / "project" / "output", made.graphrag())
     counts, notes = bring(home / "c", source, chat_model="a-model-that-is-never-asked")
     assert counts["added"] == 2
-    assert notes == []
+    assert notes == ["1 claims (covariates) are left out"]
     return home / "c", source
 
 
@@ -64,10 +64,6 @@ def test_what_graphrag_extracted_is_what_the_corpus_holds(imported: tuple[Path, 
     assert {pair: (row["weight"], row["description"]) for pair, row in links.items()} == {
         frozenset((a, b)): (weight, told) for a, b, told, weight, _ in made.LINKS
     }
-    (claim,) = rows(snapshot, "claims")
-    assert (claim["subject"], claim["object"], claim["type"]) == ("MIRA CASTELLAN", "NORTHERN FERRY COMPANY", "SALE")
-    assert (claim["status"], claim["start_date"], claim["end_date"]) == ("TRUE", "1880-01-01T00:00:00", "")
-    assert claim["quotes"] == ["Mira Castellan sold the harbour to the Northern Ferry Company in 1880."]
     assert {row["by"] for row in rows(snapshot, "mentions")} == {"imported:graphrag"}
     assert doctor(imported[0]) == []
 
@@ -175,7 +171,7 @@ def test_text_units_that_name_several_documents_are_understood(tmp_path: Path) -
     for row in tables["text_units"]:
         row["document_ids"] = [row.pop("document_id")]
     counts, notes = bring(tmp_path / "c", made.write(tmp_path / "artifacts", tables))
-    assert (counts["entities"], counts["communities"], notes) == (7, 4, [])
+    assert (counts["entities"], counts["communities"], notes) == (7, 4, ["1 claims (covariates) are left out"])
 
 
 @pytest.mark.parametrize(
@@ -220,7 +216,7 @@ def test_communities_that_an_update_appended_are_computed_again_and_the_others_k
     tables["communities"].append({**tables["communities"][1], **shared, "id": "g4", "entity_ids": ["e3", "e4"]})
     tables["community_reports"].append({**tables["community_reports"][1], **shared, "id": "p4"})
     _, notes = bring(tmp_path / "c", made.write(tmp_path / "out", tables))
-    assert [note.split(" ", 2)[:2] for note in notes] == [["1", "communities"], ["1", "reports"]]
+    assert [note.split(" ", 2)[:2] for note in notes[1:]] == [["1", "communities"], ["1", "reports"]]
     reports = rows(open_snapshot(tmp_path / "c"), "reports")
     assert [row["method"] for row in reports].count("imported:graphrag") == len(made.GROUPS)
     assert doctor(tmp_path / "c") == []
@@ -244,7 +240,7 @@ def test_texts_that_do_not_stand_in_their_document_to_the_letter_are_placed_or_k
     tables["text_units"][2]["text"] = "Nobody wrote this about DEVI RAO. It stands in no document."
     counts, notes = bring(tmp_path / "c", made.write(tmp_path / "out", tables))
     assert counts["documents_total"] == 3
-    assert [note.split(" ", 1)[0] for note in notes] == ["1", "2"] and "nowhere" in notes[0]
+    assert [note.split(" ", 1)[0] for note in notes[1:]] == ["1", "2"] and "nowhere" in notes[1]
     snapshot = open_snapshot(tmp_path / "c")
     documents = {row["id"]: row for row in rows(snapshot, "documents")}
     own = next(row for row in documents.values() if "Nobody wrote this" in row["text"])
@@ -262,7 +258,7 @@ def test_units_with_lines_of_metadata_before_them_stand_in_their_document(tmp_pa
         row["text"] = f"year: 1871.\nplace: Port Ellis.\n{row['text']}"
     counts, notes = bring(tmp_path / "c", made.write(tmp_path / "out", tables))
     assert (counts["documents_total"], counts["text_units"]) == (2, len(made.UNITS))
-    assert [note.split(" ", 1)[0] for note in notes] == [str(len(made.UNITS))] and "metadata" in notes[0]
+    assert [note.split(" ", 1)[0] for note in notes[1:]] == [str(len(made.UNITS))] and "metadata" in notes[1]
     units = rows(open_snapshot(tmp_path / "c"), "text_units")
     assert sorted(row["text"] for row in units) == sorted(text for _, text in made.UNITS.values())
     tables["text_units"][0]["text"] = "year: 1871.\nplace: Port Ellis.\nNo document says so, however long one looks for it."

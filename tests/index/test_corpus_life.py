@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from graphrag_mcp.app import App
@@ -32,6 +33,7 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
 from graphrag_mcp.jobs import queue as records
 from graphrag_mcp.query.entity import get_entity
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff, read
 from graphrag_mcp.sources.document import Document
@@ -39,7 +41,7 @@ from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.manifest import DERIVATION
 from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.store.tables import compact, connect, open_snapshot
 from graphrag_mcp.text import terms as words
 from graphrag_mcp.text.terms import SIMPLIFY, normalise_name
 from graphrag_mcp.tools.edit import edit as change
@@ -93,6 +95,26 @@ def test_rows_that_another_release_derived_are_told_until_they_are_derived_again
     assert main(["index", str(docs), "--home", str(home)]) == 0
     capsys.readouterr()
     assert "Another release" not in status()
+
+
+def test_a_table_of_an_earlier_release_that_this_one_does_not_know_is_left_out_by_the_next_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Claims, which a model stated of names."""
+    corpus = tmp_path / "c"
+    with earlier_release(monkeypatch):
+        index_documents(corpus, IndexRequest(texts=TAIPEI), Settings())
+    rows = pa.table({"id": ["0" * 32], "text_unit_id": ["1" * 32], "subject": ["a"]})
+    made = manifests.read(corpus)
+    tables = {**made.tables, "claims": connect(corpus).create_table("claims", data=rows).version}
+    manifests.commit(corpus, replace(made, generation=made.generation + 1, tables=tables, next={**made.next, "k": 2}))
+    assert compact(corpus, manifests.read(corpus)) is None
+    assert local_search(open_snapshot(corpus), "吳麗雲").citations
+    index_documents(corpus, IndexRequest(), Settings())
+    assert "claims" not in manifests.read(corpus).tables
+    index_documents(tmp_path / "fresh", IndexRequest(texts=TAIPEI), Settings())
+    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "fresh"))["content"]
+    assert doctor(corpus) == []
 
 
 @contextmanager

@@ -33,7 +33,7 @@ def server() -> Iterator[Server]:
 
 def on(server: Server, **more: Any) -> Settings:
     small = {"chunk_size": 200, "chunk_overlap": 20, "passage_size": 100, "report_min_size": 1_000}
-    asked = {"chat_model": "m", "base_url": server.url, "max_retries": 0, "claims_enabled": True, "gleanings": "1"}
+    asked = {"chat_model": "m", "base_url": server.url, "max_retries": 0, "gleanings": "1"}
     return Settings(**{**small, **asked, **more})
 
 
@@ -63,7 +63,7 @@ def line(text: str, start: int = 0, **of: Any) -> str:
 def test_title_date_and_headings_stand_before_the_text_in_each_question_about_it(server: Server, tmp_path: Path) -> None:
     result = index(tmp_path / "c", written(tmp_path / "docs", "a.md", LETTERS), on(server))
     said = lines(server)
-    assert len(said) == result.usage["calls"] and {"extract", "claims", "glean"} <= set(result.usage["by_stage"])
+    assert len(said) == result.usage["calls"] and {"extract", "glean"} <= set(result.usage["by_stage"])
     own = "Title: Letters of the engine; Date: 1842-05-04"
     assert {own, f"{own}; Headings: First year > Autumn", f"{own}; Headings: Second year > Thaw"} <= set(said)
     assert all(one.startswith(own) and "a.md" not in one for one in said)
@@ -85,17 +85,14 @@ def test_neither_a_rename_nor_an_edit_in_another_section_buys_an_answer_again(se
 
 
 def test_an_agent_is_shown_the_line_and_its_answer_is_found(tmp_path: Path) -> None:
-    folder, settings = tmp_path / "corpora" / "kb", Settings(home=tmp_path, claims_enabled=True)
+    folder, settings = tmp_path / "corpora" / "kb", Settings(home=tmp_path)
     text = InlineText("Date: 2 June 1901\n\n## Fire\n\nMira Okafor rebuilt the tide mill.", "a", "Log of the mill")
     index_documents(folder, IndexRequest(texts=(text,), method="agent"), settings)
     mira = {"entities": [{"name": "Mira Okafor", "type": "person", "description": "Mira Okafor rebuilt a mill."}]}
-    for kind, result in (("extract", mira), ("claims", {"text": '{"claims": []}'})):
-        (item,) = claim(folder, settings, "ada").items
-        assert item.ask_kind == kind
-        assert "\n<document>Title: Log of the mill; Date: 1901-06-02</document>\n<text>\n" in item.prompt
-        assert submit(folder, settings, "ada", [{"work_id": item.work_id, **result}]).accepted
-        pending = index_documents(folder, IndexRequest(method="agent"), settings).pending
-    assert not pending
+    (item,) = claim(folder, settings, "ada").items
+    assert "\n<document>Title: Log of the mill; Date: 1901-06-02</document>\n<text>\n" in item.prompt
+    assert submit(folder, settings, "ada", [{"work_id": item.work_id, **mira}]).accepted
+    assert not index_documents(folder, IndexRequest(method="agent"), settings).pending
 
 
 def test_a_title_closes_no_tag_and_a_key_in_it_is_shown_to_no_model(server: Server, tmp_path: Path) -> None:

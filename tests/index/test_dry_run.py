@@ -43,20 +43,20 @@ def exact(guess: dict[str, Any], used: dict[str, Any], *kinds: str) -> bool:
 
 
 def test_the_questions_about_texts_are_counted_exactly_and_nothing_is_asked_the_second_time(server: Server, tmp_path: Path) -> None:
-    notes, chosen = write_documents(tmp_path / "notes", 40), settings(server, claims_enabled=True, chunk_size=200)
+    notes, chosen = write_documents(tmp_path / "notes", 40), settings(server, chunk_size=200)
     guess, used = both(tmp_path / "c", notes, chosen)
-    assert exact(guess, used, "extract", "claims") and guess["by_stage"]["extract"]["calls"] >= 40
-    assert guess["by_stage"].keys() >= {"extract", "claims", "report", "embedding"}
+    assert exact(guess, used, "extract") and guess["by_stage"]["extract"]["calls"] >= 40
+    assert guess["by_stage"].keys() >= {"extract", "report", "embedding"}
     again, nothing = both(tmp_path / "c", notes, chosen)
     assert again["calls"] == nothing["calls"] == 0
 
 
 def test_no_model_is_asked_about_a_note(server: Server, tmp_path: Path) -> None:
-    notes, chosen = write_documents(tmp_path / "notes", 3), settings(server, claims_enabled=True, embedding_model="")
+    notes, chosen = write_documents(tmp_path / "notes", 3), settings(server, embedding_model="")
     file = next(notes.iterdir())
     file.write_text(f"---\nkind: note\n---\n\n{file.read_text('utf-8')}", "utf-8")
     guess, used = both(tmp_path / "c", notes, chosen)
-    assert exact(guess, used, "extract", "claims") and guess["by_stage"]["extract"]["calls"] == 2
+    assert exact(guess, used, "extract") and guess["by_stage"]["extract"]["calls"] == 2
 
 
 def test_of_a_corpus_that_was_read_only_new_texts_are_counted(server: Server, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_a_text_that_a_model_never_reads_costs_its_calls_once(tmp_path: Path) ->
         return "I cannot say." if refused[0] and "<text" in said and NOTE in said else demo(messages)
 
     with openai_server(answer) as server:
-        chosen = on(server, claims_enabled=False)
+        chosen = on(server)
         before = index(corpus, docs, chosen)
         assert before.pending == {"extract": 1}
         result = index(corpus, docs, chosen)
@@ -62,4 +62,4 @@ def test_texts_that_a_provider_refuses_do_not_keep_the_others_from_being_read(tm
     with openai_server(demo) as server:
         server.script = [(400, {}, '{"error": {"message": "flagged by the content filter"}}')] * 60
         result = index(tmp_path / "c", docs, on(server, embedding_model="", max_retries=0, concurrency=4))
-    assert sum(result.pending.values()) == 60, "questions for names and for claims together"
+    assert sum(result.pending.values()) == 60

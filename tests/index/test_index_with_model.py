@@ -63,7 +63,7 @@ def docs(tmp_path: Path) -> Path:
 # ---- bought once ----------------------------------------------------------------------------------
 
 
-def test_a_model_makes_graph_reports_claims_and_vectors_once_and_all_of_it_comes_back_from_the_book(
+def test_a_model_makes_graph_reports_and_vectors_once_and_all_of_it_comes_back_from_the_book(
     docs: Path, tmp_path: Path
 ) -> None:
     corpus = tmp_path / "c"
@@ -71,7 +71,7 @@ def test_a_model_makes_graph_reports_claims_and_vectors_once_and_all_of_it_comes
         result = index(corpus, docs, on(server))
         assert result.status == "done" and not result.pending and not result.degraded
         assert result.usage["calls"] == len(server.requests)
-        assert {"extract", "claims", "report", "embedding"} <= result.usage["by_stage"].keys()
+        assert {"extract", "report", "embedding"} <= result.usage["by_stage"].keys()
         related = rows(corpus, "relationships")
         assert all(row["keywords"] for row in related) and {row["weight"] for row in related} != {1.0}
         assert "llm" in {row["method"] for row in rows(corpus, "reports")}
@@ -171,7 +171,7 @@ def test_a_cancelled_run_returns_at_once_and_what_was_answered_is_kept(docs: Pat
         assert found and found[0].status == "cancelled"
         book = AnswerBook(tmp_path / "c")
         had = book.kinds()
-        assert had.get("extract", 0) + had.get("claims", 0) >= 2
+        assert had.get("extract", 0) >= 2
         server.latency, before = 0, len(server.requests)
         index(tmp_path / "c", docs, chosen)
         again = Counter(json.dumps(seen.body, sort_keys=True) for seen in server.requests)
@@ -213,41 +213,18 @@ def test_a_limit_of_money_without_prices_is_refused_before_anything_is_spent(doc
         assert index(tmp_path / "c", docs, chosen, method="fast").status == "done" and not server.requests
 
 
-# ---- claims, switches, prompts, estimates -----------------------------------------------------------
-
-
-def test_claims_quote_the_text_and_go_with_their_unit(docs: Path, tmp_path: Path) -> None:
-    corpus = tmp_path / "c"
-    with openai_server(demo) as server:
-        index(corpus, docs, on(server))
-        units = {row["id"]: row for row in rows(corpus, "text_units")}
-        texts = {row["id"]: row["text"] for row in rows(corpus, "documents")}
-        claims = rows(corpus, "claims")
-        assert claims and len({row["n"] for row in claims}) == len(claims)
-        for row in claims:
-            unit = units[row["text_unit_id"]]
-            edges = zip(row["spans"][::2], row["spans"][1::2], strict=True)
-            quotes = [unit["text"][start:end] for start, end in edges]
-            assert quotes == row["quotes"] and quotes
-            whole = texts[unit["document_id"]][unit["char_start"] : unit["char_end"]]
-            assert all(quote in whole for quote in quotes)
-        gone = {row["id"] for row in rows(corpus, "text_units")}
-        (docs / "note003.md").write_text("Ada Lovelace wrote to George Boole about the Lunar Tables.", "utf-8")
-        index(corpus, docs, on(server))
-        gone -= {row["id"] for row in rows(corpus, "text_units")}
-        assert gone and not gone & {row["text_unit_id"] for row in rows(corpus, "claims")}
+# ---- switches, prompts, estimates -----------------------------------------------------------
 
 
 def test_a_model_switched_off_and_on_again_reads_exactly_what_came_meanwhile(docs: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "c"
     with openai_server(demo) as server:
-        chosen = on(server, embedding_model="", claims_enabled=False)
-        off = replace(OFF, claims_enabled=False)
+        chosen = on(server, embedding_model="")
         index(corpus, docs, chosen)
         first, calls = same(corpus), len(server.requests)
-        assert not index(corpus, docs, off).pending and same(corpus) == first
+        assert not index(corpus, docs, OFF).pending and same(corpus) == first
         (docs / "new.md").write_text("Ada Lovelace met George Boole in Lincoln.", "utf-8")
-        result = index(corpus, docs, off)
+        result = index(corpus, docs, OFF)
         assert result.pending["extract"] == 1 and result.degraded[0]["document"] == "docs/new.md"
         assert len(server.requests) == calls
         result = index(corpus, docs, chosen)

@@ -14,7 +14,7 @@ from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
 from tests.support.client import connected
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
-from tests.support.reply_forms import claim, claims, entity, records, relation
+from tests.support.reply_forms import entity, records, relation
 
 TEXTS = {
     "c": "Sable Point has a chapel.",
@@ -140,18 +140,3 @@ def test_a_text_that_was_refused_is_asked_about_when_it_changes_or_the_model_lea
 
 def names(folder: Path) -> set[str]:
     return {row["form"] for row in open_snapshot(folder).rows("mentions").to_pylist() if row["by"]}
-
-
-def test_claims_with_invented_quotes_are_counted(tmp_path: Path) -> None:
-    true = claim("Jonas Okafor", "He kept the books.", "Her brother Jonas Okafor kept its books")
-    false = [claim("Jonas Okafor", "He kept the books.", "Jonas Okafor never kept any books of a mill", kind=kind) for kind in ("WORK", "TRADE", "FRAUD")]
-
-    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        told = asked(messages)
-        return reply(*GOOD) if "List the entities of a text" in told else claims(true, *false)
-
-    with openai_server(answer) as server:
-        result = index(tmp_path / "kb", model(server, claims_enabled=True), "a")
-        assert result.usage["by_stage"]["claims"]["calls"] == 1
-    assert result.losses == {"dropped": 3, "repaired": 0, "texts": 1}
-    assert [one["reason"] for one in result.degraded] == ["records of the reply left out 3 (3 x invented quote)"]

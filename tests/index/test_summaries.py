@@ -283,14 +283,6 @@ def test_a_model_that_reads_in_full_is_asked_for_no_summary_and_takes_none_away(
     assert "summary" in kinds(index(corpus, docs, server, "light"))
 
 
-def test_claims_that_are_wanted_and_not_read_are_told(tmp_path: Path, server: Server) -> None:
-    docs = write(tmp_path / "docs", TEXTS)
-    for dry in (True, False):
-        hint = index(tmp_path / "c", docs, server, "auto", dry_run=dry, claims_enabled=True).hint
-        assert 'claims are read with method="llm" only' in hint
-    assert "claims" not in index(tmp_path / "d", docs, server, "llm", claims_enabled=True).hint
-
-
 @pytest.mark.core
 def test_what_is_missing_or_not_in_the_text_is_asked_again_alone_and_then_marked(
     model: Model, server: Server, tmp_path: Path
@@ -404,15 +396,15 @@ def test_a_document_that_speaks_to_the_summariser_stays_data(model: Model, serve
 def test_no_summary_of_a_note_is_foreseen_and_an_edit_of_it_leaves_the_topics(
     server: Server, tmp_path: Path, method: str
 ) -> None:
-    docs, corpus, more = write(tmp_path / "docs", TEXTS), tmp_path / "c", {"claims_enabled": True}
-    index(corpus, docs, server, method, **more)
-    assert {"light": "summaries", "llm": "claims"}[method] in open_snapshot(corpus).manifest.tables
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    index(corpus, docs, server, method)
+    assert ("summaries" in open_snapshot(corpus).manifest.tables) == (method == "light")
     for words in ("was built", "was built and burned"):
         write(docs, {"n.md": f"---\nkind: note\n---\n\nThe mill {words}. {FILLER * 30}"})
-        assert index(corpus, docs, server, method, dry_run=True, **more).estimate["calls"] == 0
-        result = index(corpus, docs, server, method, **more)
+        assert index(corpus, docs, server, method, dry_run=True).estimate["calls"] == 0
+        result = index(corpus, docs, server, method)
         assert result.usage["calls"] == 0 and "communities" not in result.seconds
-        assert index(corpus, docs, server, method, dry_run=True, **more).estimate["calls"] == 0
+        assert index(corpus, docs, server, method, dry_run=True).estimate["calls"] == 0
 
 
 def test_a_list_shows_summaries_and_marks_what_their_text_does_not_have(

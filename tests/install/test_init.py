@@ -68,10 +68,13 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
 
 def test_the_preset_for_small_models_gives_way_to_what_is_set(tmp_path: Path) -> None:
     file = tmp_path / "own.toml"
-    file.write_text('preset = "small"\nreport_tokens = 2000\n[claims]\nenabled = true\n', "utf-8")
+    file.write_text('preset = "small"\n[report]\ntokens = 2000\n', "utf-8")
     small = loaded(file)
     assert (small.chunk_size, small.gleanings, len(small.entity_types)) == (600, "0", 4)
-    assert (small.report_tokens, small.claims_enabled) == (2000, True)
+    assert small.report_tokens == 2000
+    file.write_text("[claims]\nenabled = true\n", "utf-8")
+    with pytest.raises(BadInput, match="unknown setting 'claims_enabled'.*Remove it if it is of an earlier release"):
+        loaded(file)
     file.write_text('preset = "tiny"\n', "utf-8")
     with pytest.raises(BadInput, match="preset"):
         loaded(file)

@@ -46,7 +46,6 @@ def demonstration() -> list[Rule]:
     """The rules, the most particular first; the last one answers anything."""
     return [
         _rule(_extraction, '"entities"', '"relationships"'),
-        _rule(_claims, '"claims"', '"quotes"'),
         _rule(_summaries, '"summaries"', '"labels"'),
         _rule(_report, '"findings"', '"rating_explanation"'),
         _rule(_drift_first, '"follow_up_queries"', "first answer to the question"),
@@ -184,18 +183,6 @@ def _summaries(asked: _Prompt) -> dict[str, Any]:
     return {"summaries": found}
 
 
-def _claims(asked: _Prompt) -> dict[str, Any]:
-    pairs = {} if _again(asked) else _read(asked)[2]
-    form = {"type": "STATEMENT", "status": "TRUE", "start_date": "NONE", "end_date": "NONE"}
-    return {
-        "claims": [
-            {"subject": a, "object": b, **form, "description": f"{a} is connected with {b}: {said[0]}"}
-            | {"quotes": said[:1]}
-            for (a, b), said in islice(pairs.items(), 5)
-        ]
-    }
-
-
 def _type(name: str, types: Sequence[str]) -> str:
     likely = "person" if name.count(" ") == 1 else "location"
     if name.endswith(_ORGANIZATION):
@@ -243,7 +230,6 @@ def _profile(prompt: _Prompt) -> dict[str, Any]:
         "persona": "You are an analyst of documents. You look for who and what is connected, and how.",
         "role": "You are an analyst who reports to readers that know nothing of the documents.",
         "rating_criteria": "how much the group matters to the rest of the documents",
-        "claim_description": "Statements of fact about someone or something that can be checked.",
         "entity_types": "person organization location event concept method artifact".split(),
     }
 

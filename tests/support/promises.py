@@ -25,7 +25,7 @@ from graphrag_mcp.text.terms import Lines, content_id, normalise_name
 Broken = tuple[str, str, str]
 Row = dict[str, Any]
 TEXTS = 200  # documents whose texts are in memory at once
-ASKED = {"extract": "text_units", "claims": "text_units", "entity": "entities", "summary": "documents"}
+ASKED = {"extract": "text_units", "entity": "entities", "summary": "documents"}
 ASKED |= {"relationship": "relationships", "report": "communities"}
 GROUPS = {"Entities": "entities", "Relationships": "relationships", "Sources": "text_units"}
 GROUPS |= {"Reports": "communities"}
@@ -50,7 +50,7 @@ def doctor(
 def broken_promises(snapshot: Snapshot) -> Iterator[Broken]:
     """Every one, in a stable order."""
     yield from _relationships(snapshot, pairs_by_hand(snapshot, in_force(snapshot)))
-    for check in (_spans, _passages, _entities, _communities, _memberships, _reports, _claims):
+    for check in (_spans, _passages, _entities, _communities, _memberships, _reports):
         yield from check(snapshot)
     yield from _pending(snapshot)
     yield from _summaries(snapshot)
@@ -174,24 +174,6 @@ def _evidence_texts(snapshot: Snapshot, table: str) -> Iterator[Broken]:
             wanted[item["text_unit_id"]].append(quote)
     for id, unit in _quotes(snapshot, wanted):
         yield "evidence", table, f"{id}: its evidence is not the text of {unit}"
-
-
-def _claims(snapshot: Snapshot) -> Iterator[Broken]:
-    """Subjects and objects are names, of which not every one is an entity."""
-    wanted: dict[str, list[tuple[str, int, int, str]]] = defaultdict(list)
-    columns = "id text_unit_id subject subject_id object object_id quotes spans".split()
-    for row in _rows(snapshot, "claims", *columns):
-        for end in ("subject", "object"):
-            key = normalise_name(row[end])
-            if row[f"{end}_id"] not in ("", content_id("entity", key) if key else ""):
-                what = f"{row['id']}: its {end} {row[end]!r} has another name's id"
-                yield "dangling", "claims", what
-        spans = zip(row["spans"][::2], row["spans"][1::2], row["quotes"], strict=False)
-        wanted[row["text_unit_id"]] += [(row["id"], *span) for span in spans]
-        if not row["quotes"] or len(row["spans"]) != 2 * len(row["quotes"]):
-            yield "span", "claims", f"{row['id']}: its quotes have no spans"
-    for id, unit in _quotes(snapshot, wanted):
-        yield "span", "claims", f"{id}: its quotes are not the text of {unit}"
 
 
 def _entities(snapshot: Snapshot) -> Iterator[Broken]:

@@ -18,13 +18,6 @@ def relation(source: str, target: str, description: str, keywords: str = "work",
     return {"source": source, "target": target, "description": description, "keywords": parts, "strength": strength}
 
 
-def claim(
-    subject: str, description: str, *quotes: str, object: str = "NONE", kind: str = "FINE", status: str = "TRUE", start: str = "NONE", end: str = "NONE"
-) -> Record:  # fmt: skip
-    return {"subject": subject, "object": object, "type": kind, "status": status, "start_date": start, "end_date": end,
-            "description": description, "quotes": list(quotes)}  # fmt: skip
-
-
 def records(*parts: Record) -> str:
     """Entities and relationships, told apart by their keys."""
     found: dict[str, list[Record]] = {"entities": [], "relationships": []}
@@ -33,19 +26,12 @@ def records(*parts: Record) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-def claims(*parts: Record) -> str:
-    return json.dumps({"claims": list(parts)}, ensure_ascii=False)
-
-
-
-
 def cut(reply: str, after: str) -> str:
     """The reply as it is when the server stops behind these words."""
     return reply[: reply.index(after) + len(after)]
 
 
 NOTHING = records()
-NO_CLAIMS = claims()
 
 
 def report(title: str, summary: str, findings: Sequence[tuple[str, str]] = (), rating: Any = 5) -> str:
