@@ -17,7 +17,7 @@ from graphrag_mcp.names import german
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import by_form, kind_of, words_before
 from graphrag_mcp.names.lexicon import ordinary
-from graphrag_mcp.names.phrases import LOWER_BEHIND, ORIGIN, Phrase, Phrases
+from graphrag_mcp.names.phrases import LOWER_BEHIND, ORIGIN, Language, Phrase, Phrases
 from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, LOWER, STOP_WORDS, WORD
 
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
@@ -29,11 +29,11 @@ def names(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Phrase,
     """The names of a text, each with its type ("" if it is unknown), and with True if the text shows that
     it is a name. `spans` are the sentences."""
     lower = Counter(_LOWER_WORD.findall(text))
-    language = _language(_GRAMMAR.intersection(lower))
-    grammar = STOP_WORDS | LANGUAGES[language]
-    nouns = german.nouns(text) if language == "de" else frozenset[str]()
-    found = list(Phrases(text, spans, language, grammar, nouns).read())
-    evidence = Evidence(text, found, lower, language, grammar, nouns)
+    code = _code(_GRAMMAR.intersection(lower))
+    nouns = german.nouns(text) if code == "de" else frozenset[str]()
+    language = Language(code, STOP_WORDS | LANGUAGES[code], nouns)
+    found = list(Phrases(text, spans, language).read())
+    evidence = Evidence(text, found, lower, language)
     for phrase in filter(None, map(evidence.without_opener, found)):
         kind = kind_of(text, phrase.start, phrase.end, phrase.words, phrase.titled)
         shown = evidence.shown_phrase if len(phrase.words) > 1 else evidence.shown_word
@@ -42,8 +42,8 @@ def names(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Phrase,
             yield phrase, kind, strong
 
 
-def _language(lower: AbstractSet[str]) -> str:
-    """The language to which most of these lower-case words belong, by its words of grammar; English
+def _code(lower: AbstractSet[str]) -> str:
+    """The code of the language to which most of these lower-case words belong, by its words of grammar; English
     if no other has more."""
     best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
     return best if len(LANGUAGES[best] & lower) > len(LANGUAGES["en"] & lower) else "en"
@@ -58,16 +58,9 @@ class Evidence:
     behind a number, as units and currencies do."""
 
     def __init__(
-        self,
-        text: str,
-        phrases: Iterable[Phrase],
-        lower: Counter[str],
-        language: str,
-        grammar: AbstractSet[str],
-        nouns: frozenset[str],
+        self, text: str, phrases: Iterable[Phrase], lower: Counter[str], language: Language
     ) -> None:
-        self.text, self.lower, self.language, self.grammar = text, lower, language, grammar
-        self.nouns = nouns
+        self.text, self.lower, self.language = text, lower, language
         self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
         self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
         for phrase in phrases:
@@ -82,7 +75,7 @@ class Evidence:
             return
         if phrase.opening:
             self.subject[form] += LOWER_BEHIND.match(self.text, phrase.end) is not None
-            if phrase.words[0].lower() in self.grammar:
+            if phrase.words[0].lower() in self.language.grammar:
                 rest = " ".join(phrase.words[1:])
                 self.inside[rest] += 1  # In York
                 self.all[rest] += 1
@@ -94,14 +87,16 @@ class Evidence:
         everyday one before a name that stands within a sentence elsewhere or has no such word
         (Yesterday Ida Holm)."""
         first, rest = phrase.words[0].lower(), phrase.words[1:]
-        polite = self.language == "de" and first in self.grammar  # Sie
+        polite = self.language.code == "de" and first in self.language.grammar  # Sie
         if not (phrase.opening or polite):
             return phrase
         if not rest:
-            return None if first in self.grammar and not phrase.words[0].isupper() else phrase
+            return (
+                None if first in self.language.grammar and not phrase.words[0].isupper() else phrase
+            )
         if self.inside[phrase.form] and not polite:
             return phrase  # Do Muoi
-        if first not in self.grammar and not (
+        if first not in self.language.grammar and not (
             len(rest) > 1
             and ordinary(first)
             and (self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest))
@@ -129,9 +124,9 @@ class Evidence:
         if any(map(str.isupper, word[1:])):
             return True  # McDonald, MySQL
         usual = all(map(ordinary, low.split("-")))
-        if self.language == "de":  # nouns have capitals
+        if self.language.code == "de":  # nouns have capitals
             shown = inside > 1 or self.subject[word] > 1
-            return shown and word not in self.nouns and phrase.prose
+            return shown and word not in self.language.nouns and phrase.prose
         if not inside + led + one_of:  # it opens sentences or stands in headings only
             return None if usual or self.lower[low] else self.subject[word] > 1
         if usual and inside < 2 and not kind:
@@ -152,13 +147,13 @@ class Evidence:
         origin = [ORIGIN.fullmatch(word) is not None for word in phrase.words]
         if phrase.article == "a" and origin[-1] and all(map(or_, usual, origin)):
             return False  # the South Korean navy
-        if self.language == "de" and not by_form(phrase.words):
+        if self.language.code == "de" and not by_form(phrase.words):
             # not Soziale Medien, nor Absatz 2
             declined = lows[0].endswith(german.DECLINED) and not phrase.words[0].isupper()
             begins = phrase.opening and not self.subject[phrase.form]
             if not self.inside[phrase.form] and (declined or begins):
                 return False
-            return self.nouns.isdisjoint(phrase.words) and not lows[-1].isdigit()
+            return self.language.nouns.isdisjoint(phrase.words) and not lows[-1].isdigit()
         if not phrase.prose:
             return not any(usual)
         if len(lows) == 2 and all(usual) and lows[1].isdigit():

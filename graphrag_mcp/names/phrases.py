@@ -43,6 +43,16 @@ _LONGEST = 6  # words of a name
 
 
 @dataclass(frozen=True, slots=True)
+class Language:
+    """The language of a text: its code, its words of grammar and, of German, the nouns of the text, whose
+    capitals say nothing."""
+
+    code: str
+    grammar: AbstractSet[str]
+    nouns: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Phrase:
     """A capitalised phrase, or a part of one. `opening`: a sentence, a heading or a quotation begins
     with it. `titled`: a title stands before it. `prose`: it stands in a sentence. `article`: "the"
@@ -63,21 +73,11 @@ class Phrase:
 
 
 class Phrases:
-    """Reads the phrases of a text, whose sentences are `spans` and whose words of grammar are `grammar`.
+    """Reads the phrases of a text, whose sentences are `spans`. `compounds`: words such as Ki-moon, which a
+    name ends with."""
 
-    `nouns`: words of a German text whose capitals say nothing. `compounds`: words such as Ki-moon, which a name
-    ends with."""
-
-    def __init__(
-        self,
-        text: str,
-        spans: Sequence[tuple[int, int]],
-        language: str,
-        grammar: AbstractSet[str],
-        nouns: frozenset[str],
-    ) -> None:
-        self.text, self.spans, self.language, self.grammar = text, spans, language, grammar
-        self.nouns = nouns
+    def __init__(self, text: str, spans: Sequence[tuple[int, int]], language: Language) -> None:
+        self.text, self.spans, self.language = text, spans, language
         self.starts = [start for start, _ in spans]
         self._prose: dict[int, bool] = {}
         self.compounds = frozenset(self._compounds()) if "-" in text else frozenset[str]()
@@ -93,7 +93,7 @@ class Phrases:
     def _is_opening_grammar(self, match: re.Match[str]) -> bool:
         return (
             match[0].istitle()
-            and match[0].lower() in self.grammar
+            and match[0].lower() in self.language.grammar
             and _opens(self.text, match.start())
         )
 
@@ -101,7 +101,7 @@ class Phrases:
         """The words of a phrase, divided where another name begins or one ends."""
         runs = [pieces[:1]]
         company = pieces[-1][0].lower().rstrip(".") in lex.COMPANY_FORMS
-        nouns = frozenset[str]() if company else self.nouns  # der Hydrowerk Sensorik GmbH
+        nouns = frozenset[str]() if company else self.language.nouns  # der Hydrowerk Sensorik GmbH
         for piece in pieces[1:]:
             if self._ends(runs[-1][-1][0], piece[0], piece is pieces[-1]) or self._begins(
                 runs[-1], piece, nouns
@@ -132,7 +132,7 @@ class Phrases:
         for match in _COMPOUND.finditer(self.text):
             behind = _WORD_BEHIND.match(self.text, match.end())
             is_alone = not behind or behind[1] in STOP_WORDS or acts(self.text, match.end())
-            if is_alone and match[1].lower() not in self.grammar:
+            if is_alone and match[1].lower() not in self.language.grammar:
                 yield match[2]
 
     def _begins(
@@ -146,7 +146,7 @@ class Phrases:
         if self._is_date(last) or self._is_date(piece):
             return True  # on Monday San Francisco said
         link = self.text[last.end() : piece.start()].strip().split(" ")[0]
-        if link and self.language == "de":
+        if link and self.language.code == "de":
             # Otto von Bismarck, Universität der Künste; not Anzahl von Nachrichten
             person = link == "von" and nouns.isdisjoint((last[0], piece[0]))
             return len(run) > 1 or not (person or before in lex.NOUN_TYPES)
@@ -187,7 +187,7 @@ class Phrases:
         suffix = _SUFFIX.search(words[-1])
         glued = len(suffix[0]) if suffix else self._adjective(words[-1])
         words[-1], end = words[-1][: len(words[-1]) - glued], end - glued
-        if self.language in ("fr", "it") and words[0][1:2] in ("'", "’"):
+        if self.language.code in ("fr", "it") and words[0][1:2] in ("'", "’"):
             start, words[0] = start + 2, words[0][2:]  # L'Université
         if not words[0] or not words[-1]:
             return None
@@ -212,7 +212,7 @@ class Phrases:
         before = (words_before(self.text, start) or [""])[-1].lower()
         article = "the" if before in lex.ARTICLES else ""
         article = "a" if before in lex.INDEFINITE_ARTICLES else article
-        origin = self.language == "en" and ORIGIN.fullmatch(last)
+        origin = self.language.code == "en" and ORIGIN.fullmatch(last)
         if (article or origin) and (noun := LOWER_BEHIND.match(self.text, end)):
             return article if noun[0][1:] in STOP_WORDS else "a"
         return article
