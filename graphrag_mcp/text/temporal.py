@@ -231,7 +231,7 @@ def _interval(first: str, last: str) -> Interval:
 @dataclass(frozen=True, slots=True)
 class _Words:
     """What the words of a match say; an absent one is None. `which`: -1 last, 0 this, 1 next, or
-    the direction of a number. `of_year`: which is said of a year (August last year)."""
+    the direction of a number. `of_year`: which is said of a year (去年八月)."""
 
     day: int | None = None
     number: int | None = None
@@ -381,7 +381,6 @@ class _Vocabulary:
             "which": table["which"],
             "which_year": table.get("which_year", {}),
             "unit": {words: unit for unit, words in table["unit"].items()},
-            "year_unit": {table["unit"]["year"]: "year"},
             "weekday": {words: at for at, words in enumerate(table["weekday"])},
             "season": table["season"],
             "month": {words: at for at, words in enumerate(months, 1)},
@@ -423,8 +422,6 @@ class _Vocabulary:
                 values[kind] = self._value(kind, " ".join(text.lower().split()))
         if "which_year" in values:
             values["which"] = values.pop("which_year")
-            values["of_year"] = True
-        if values.pop("year_unit", ""):
             values["of_year"] = True
         return _Words(**values)
 

@@ -303,6 +303,13 @@ def test_the_dimension_may_not_change_in_mid_run() -> None:
         assert "8 and 16" in failure(lambda: embed(model, "a")).what
 
 
+def test_no_texts_need_no_call_and_an_empty_text_is_sent_as_a_blank() -> None:
+    with openai_server() as server:
+        assert embed(embedder(server)).vectors == ()
+        embed(embedder(server), "", "a")
+    assert [seen.body["input"] for seen in server.requests] == [[" ", "a"]]
+
+
 def test_vectors_may_come_from_another_server() -> None:
     with openai_server() as server:
         embed(embedder(server, base_url="http://127.0.0.1:9/v1", embedding_base_url=server.url), "a")

@@ -89,7 +89,7 @@ def test_a_server_that_hangs_is_left_after_the_timeout(trouble: str) -> None:
 
 def test_the_timeout_is_for_silence_not_for_a_long_answer() -> None:
     with openai_server(script=["slow"]) as server:
-        got = ask(chat(server, timeout_seconds=0.5), on_text=lambda piece: None)
+        got = ask(chat(server, timeout_seconds=1.5), on_text=lambda piece: None)
     assert got.text == "It takes its time, word by word" and server.stats["calls"] == 1
 
 

@@ -9,7 +9,7 @@ temperature), "sloppy" (no usage, content as parts, 400 without a reason on resp
 `provider`: the manners of a provider (tests/support/providers.py) in place of these.
 `script`: what the first calls get instead, one entry each: a status, (status, headers, body), "reset", "hang", "html",
 "drip" (a blank now and then, without end), "endless" (a stream of pieces, without end), "huge", "empty", "cut" (JSON that ends early), "break" (a stream that ends
-early), "slow" (a stream of pieces that come 0.1 seconds apart), or None for a normal answer.
+early), "slow" (a stream of pieces that come 0.15 seconds apart), or None for a normal answer.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
             while not state.hanging.wait(0.1):
                 self.wfile.write(f"data: {event}\n\n".encode())
         elif planned == "slow":
-            self._stream("It takes its time, word by word", None, whole=True, pause=0.1)
+            self._stream("It takes its time, word by word", None, whole=True, pause=0.15)
         elif planned == "break":
             self._stream("The beginning of an answer that is never", None, whole=False)
         else:
