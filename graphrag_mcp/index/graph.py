@@ -238,12 +238,16 @@ def pairs(named: Sequence[Named], entity_of: Mapping[str, str]) -> list[Evidence
     found: dict[tuple[str, str], Evidence] = {}
     best: dict[tuple[str, str], tuple[int, int, int]] = {}
     for (start, end), members in sorted(by_sentence.items()):
-        order = sorted(members, key=lambda key: (members[key], key))
-        for i, entity in enumerate(order):
-            for distance, other in enumerate(order[i + 1 : i + 1 + REACH]):
-                if _one_in_other(entity, other):
+        names = sorted(members, key=lambda key: (members[key], key))
+        order = [(entity_id(name), set(name.split())) for name in names]
+        for i, (id, words) in enumerate(order):
+            for distance, (other, others) in enumerate(order[i + 1 : i + 1 + REACH]):
+                # Where one name holds all words of the other ("Joe Sepi is away, ask Joe"; Sachiko
+                # Kokubu, Kokubu Sachiko) they are mostly one thing, of which the sentence does not
+                # tell how it relates to itself.
+                if words <= others or others <= words:
                     continue
-                first, second = sorted((entity_id(entity), entity_id(other)))
+                first, second = sorted((id, other))
                 # Fewer names between them, then fewer names beside them: more about the pair.
                 rank = (distance, len(order), start)
                 known = found.get((first, second))
@@ -260,14 +264,6 @@ def pairs(named: Sequence[Named], entity_of: Mapping[str, str]) -> list[Evidence
 
 def pairwise_spans(flat: Sequence[int]) -> Iterable[tuple[int, int]]:
     return zip(flat[::2], flat[1::2], strict=True)
-
-
-def _one_in_other(name: str, other: str) -> bool:
-    """Does one name hold all words of the other? Where both stand ("Joe Sepi is away, ask Joe";
-    Sachiko Kokubu, Kokubu Sachiko) they are mostly one thing, of which the sentence does not tell
-    how it relates to itself."""
-    words, others = set(name.split()), set(other.split())
-    return words <= others or others <= words
 
 
 def stated_pairs(

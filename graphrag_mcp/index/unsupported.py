@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from graphrag_mcp.index.places import locate
 from graphrag_mcp.text.prose import sentences
@@ -18,14 +19,19 @@ _POSSESSIVE = re.compile(r"['’]s?\Z")
 
 def numbers(written: str, source: str) -> list[str]:
     """The numbers that the source does not have; the signs between groups of digits do not count."""
-    text = _folded(source)
-    found = _NUMBER.findall(text)
-    found += [part for date in found if _DATE.fullmatch(date) for part in date.split(".")]
-    known = set(map(_digits, (*found, *_GROUPS.findall(text))))
+    known = _known(source)
     text = _GROUPS.sub(
         lambda match: "" if _digits(match[0]) in known else match[0], _folded(written)
     )
     return [number for number in _NUMBER.findall(text) if _digits(number) not in known]
+
+
+@lru_cache(maxsize=16)  # each statement of a report is compared with one source
+def _known(source: str) -> frozenset[str]:
+    text = _folded(source)
+    found = _NUMBER.findall(text)
+    found += [part for date in found if _DATE.fullmatch(date) for part in date.split(".")]
+    return frozenset(map(_digits, (*found, *_GROUPS.findall(text))))
 
 
 def names(written: str, source: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ FADING = 0.5  # worth of each next passage of a document
 # Share of the best one's worth from which a document is on the question, and a line. 20 questions on 668
 # news articles: of 605 such lines 310 were of articles on the subject. Weaker ones fill the room.
 ON_IT = 0.15
+WORTH_READING = 0.2  # the same from which a document is read: none below had one of 791 such lines
 FEW = 10  # weaker documents that are read, and weaker lines behind those on the question
 READ = 3  # passages of a document that are read for its best sentence
 GAP = " … "  # between sentences of a line
@@ -86,11 +87,11 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
         for id, value in document_values(source).items()
     }
     order = sorted(values, key=lambda key: (-round(values[key], 9), key))[:MOST]
-    least = ON_IT * values[order[0]] if order else 0.0
-    on_it = [key for key in order if values[key] >= least]
-    order = order[: len(on_it) + FEW]
-    several = max(ROOM // max(len(on_it), 1), 1)
-    each = dict.fromkeys(order, 1) | dict.fromkeys(on_it, several)
+    best_value = values[order[0]] if order else 0.0
+    on_it = sum(values[key] >= ON_IT * best_value for key in order)
+    several = max(ROOM // max(on_it, 1), 1)
+    each = {key: several if place < on_it else 1 for place, key in enumerate(order)}
+    order = order[: sum(values[key] >= WORTH_READING * best_value for key in order) + FEW]
     ranked = [
         (passage.score * sources[number].factor, number, passage)
         for number, id in order

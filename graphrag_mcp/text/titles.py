@@ -48,7 +48,7 @@ def parts(
     words = ((word, WORD) for word in _words(sentences[:READ], weights))
     for form, share in (*((name, 1.0) for name in names), *words):
         stems = _stems(form)
-        found = math.fsum(sorted(weights.get(stem, 0.0) for stem in stems))
+        found = math.fsum(weights.get(stem, 0.0) for stem in stems)
         if found and len(form) <= LONG and not any(map(str.isdigit, form)):
             worth[form] = max(worth.get(form, 0.0), round(share * found / len(stems), 9))
     used = {start for word in _WORD.findall(known) for start in _starts(word)}
