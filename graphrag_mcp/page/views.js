@@ -169,7 +169,7 @@ export function drift(data) {
     return [element("h1", {}, "DRIFT sessions"), note("A session is a question that an agent followed through the graph, with its follow-up questions."),
       data.sessions.length ? list(data.sessions.map(line)) : element("p", {}, "No session on this corpus yet. An agent begins one with the tool drift_search.")];
   }
-  const below = new Map(), words = { answered: "answered", open: "open", frontier: "waiting", pruned: "pruned" };
+  const below = new Map(), words = { answered: "answered", open: "open", frontier: "waiting", pruned: "pruned", dropped: "dropped" };
   for (const node of data.nodes) below.set(node.parent, [...(below.get(node.parent) || []), node]);
   const folded = (title, body) => element("details", {}, element("summary", {}, title), body);
   const branch = (node) => element("li", { class: node.status },
