@@ -450,7 +450,8 @@ def _entity(key: str, found: Sequence[Named], sentences: Sequence[Row]) -> Row:
     if len(found) == 1:
         mention = found[0]
         kind = UNTYPED if mention.type in VAGUE else mention.type
-        title, aliases, units = composed(mention.form), [], [mention.text_unit_id]
+        title = " ".join(composed(mention.form).split())  # it may go on in the next line
+        aliases, units = [], [mention.text_unit_id]
     else:
         title, kind, aliases = called(key, found) if found else ("", "", [])
         units = sorted({row.text_unit_id for row in found})

@@ -125,7 +125,7 @@ class Evidence:
             return True  # McDonald, MySQL
         usual = all(map(ordinary, low.split("-")))
         if self.language.code == "de":  # nouns have capitals
-            shown = inside > 1 or self.subject[word] > 1
+            shown = inside + (self.subject[word] > 1) > 1  # Außerdem opens sentences alone
             return shown and word not in self.language.nouns and phrase.prose
         if not inside + led + one_of:  # it opens sentences or stands in headings only
             return None if usual or self.lower[low] else self.subject[word] > 1

@@ -37,12 +37,13 @@ def quoted(text: str, question: bool) -> Iterator[Candidate]:
 
 def _reads_as_name(phrase: str) -> bool:
     """Does a phrase of two to eight words begin with a capital, and is it no speech: without a mark that
-    ends a sentence, and without other small words than those of names?"""
+    ends a sentence, a comma within (Now, Watson), and other small words than those of names?"""
     words = phrase.split()
     if (
         not 1 < len(words) <= 8
         or not words[0][0].isupper()
         or any(sign in phrase for sign in "?!;")
+        or "," in phrase[:-1]
     ):
         return False
     return not any(word[0].islower() and word not in lex.SMALL_WORDS for word in words)

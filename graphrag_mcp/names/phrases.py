@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import acts, noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
+from graphrag_mcp.text.prose import is_wrapped
 from graphrag_mcp.text.terms import LOWER, STOP_WORDS, UPPER, WORD
 
 _NUMBER = r"\d{1,4}"
@@ -34,7 +35,9 @@ _COMPOUND = re.compile(
 )
 _WORD_BEHIND = re.compile(rf"[ \n]([{WORD}]++)")
 ORIGIN = re.compile("[A-Z][a-z]{2,}(?:[aei]an|ish|ese|can)")  # Russian, Irish, Chinese, American
-_SUFFIX = re.compile(rf"[’'][{LOWER}]{{0,4}}\Z")  # Mara's, James', Ankara'da
+_SUFFIX = re.compile(
+    rf"[’'][{LOWER}]{{0,4}}\Z|(?<=[A-Z]{{2}})s\Z"
+)  # Mara's, James', Ankara'da, PRs
 _DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
 _STOPS = frozenset(".!?…:;\n。！？|")
@@ -120,11 +123,13 @@ class Phrases:
 
     def _adjective(self, word: str) -> int:
         """The characters behind a name that an everyday word makes an adjective or a noun: London-based,
-        T-shirts; not those of Moon Jae-in and Ban Ki-moon."""
+        T-shirts, all of Jack-in-office; not those of Moon Jae-in and Ban Ki-moon."""
         tail = word.rpartition("-")[2]
         is_glued = len(tail) < len(word) and tail.islower() and ordinary(tail)
-        is_name = tail in STOP_WORDS or word in self.compounds
-        return len(tail) + 1 if is_glued and not is_name else 0
+        if not is_glued or tail in STOP_WORDS or word in self.compounds:
+            return 0
+        is_noun = word.rsplit("-", 2)[-2].islower()
+        return len(word) if is_noun else len(tail) + 1
 
     def _compounds(self) -> Iterator[str]:
         """Words such as Ki-moon: they stand behind another capitalised word, and no noun follows them as one
@@ -142,6 +147,11 @@ class Phrases:
         last = run[-1]
         before = last[0].lower().rstrip(".")
         if self._sentence(last.start()) != self._sentence(piece.start()):
+            return True
+        if self._adjective(piece[0]) == len(piece[0]):
+            return True  # Scotland Yard Jack-in-office
+        line = self.text.find("\n", last.end(), piece.start())
+        if line >= 0 and not is_wrapped(self.text, line):
             return True
         if self._is_date(last) or self._is_date(piece):
             return True  # on Monday San Francisco said

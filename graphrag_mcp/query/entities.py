@@ -75,6 +75,12 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
     )[:count]
 
 
+def name_ids(entities: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """The ids of all names of these entities. Passages hold those of the names that they have, such as a
+    family name alone, whatever entity it stands for."""
+    return frozenset(entity_id(name) for entity in entities for name in entity["names"])
+
+
 def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
     """Passages that name the entity, in the order of its text units, without a score."""
     whole = snapshot.served("entities", [entity["id"]])
@@ -83,7 +89,8 @@ def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
     names = ["id", "title_id", "document_id", "entity_ids"]
     rows = snapshot.by_key("passages", numbers, "n", names)
     found = (Ranked(**row) for row in rows.to_pylist())
-    return [passage for passage in found if entity["id"] in passage.entity_ids]
+    ids = name_ids(whole)
+    return [passage for passage in found if not ids.isdisjoint(passage.entity_ids)]
 
 
 # Words beside a name: el señor X.

@@ -52,7 +52,7 @@ Part = tuple[str, Snapshot, "Filters | None"]  # a corpus, as its filters narrow
 class Filters:
     """What a search may show. `documents` are content ids of documents, None for all. `first` are
     rows of entities; a passage must name at least one of them, and they come first among
-    entities. `without` are ids of entities that a passage must not name."""
+    entities. `without` are ids of the names of entities that a passage must not name."""
 
     conditions: tuple[Condition, ...] = ()
     documents: frozenset[str] | None = None
@@ -72,7 +72,7 @@ class Filters:
 
     def includes(self, entity_ids: Iterable[str]) -> bool:
         """Does a passage name one of the included entities, if there are any?"""
-        return not self.first or not {row["id"] for row in self.first}.isdisjoint(entity_ids)
+        return not self.first or not entities.name_ids(self.first).isdisjoint(entity_ids)
 
     def timely(self, snapshot: Snapshot, ids: Sequence[str]) -> set[str]:
         """Of these passages (content ids) those that pass the conditions on their time."""
@@ -200,7 +200,7 @@ def read(snapshot: Snapshot, texts: Sequence[str], min_rating: float = 0.0) -> F
     filters = replace(filters, documents=_documents(snapshot, filters))
     included = _named(snapshot, [each for each in filters.of("entity") if each.op == "="])
     excluded = _named(snapshot, [each for each in filters.of("entity") if each.op == "!="])
-    without = frozenset(row["id"] for row in excluded)
+    without = entities.name_ids(excluded)
     return replace(filters, first=included, without=without, note=_note(snapshot, filters))
 
 

@@ -34,14 +34,14 @@ def most_named(
 ) -> list[tuple[str, int]]:
     """(id, number of documents) of the entities of a type, those that most documents name first.
     `documents` are the content ids of those that count; None: all."""
-    rows = snapshot.rows("entities", f"type = '{kind}'", ["id", "title", "degree"]).to_pylist()
+    document_of = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
+    columns = ["id", "title", "degree", "text_unit_ids"]
+    rows = snapshot.rows("entities", f"type = '{kind}'", columns).to_pylist()
     degree = {row["id"]: row["degree"] for row in rows}
-    named: dict[str, set[str]] = {id: set() for id in degree}
-    for document, ids in rows_of(snapshot.rows("passages", "", ["document_id", "entity_ids"])):
-        if documents is None or document in documents:
-            for id in ids:
-                if id in named:
-                    named[id].add(document)
+    named: dict[str, set[str]] = {}
+    for row in rows:
+        naming = {document_of[unit] for unit in row["text_unit_ids"] if unit in document_of}
+        named[row["id"]] = naming if documents is None else naming.intersection(documents)
     if kind == "person":
         _count_once(named, {row["id"]: row["title"] for row in rows})
     found = [(id, len(found_in)) for id, found_in in named.items() if found_in]

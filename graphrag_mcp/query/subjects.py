@@ -115,8 +115,9 @@ def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
         for row in text_search.naming(snapshot, forms, kept)
         if any(text_search.is_word(row["text"], form, " " not in form) for form in forms)
     ]
+    known = entities.name_ids([entity])
     passage: dict[str, str] = {}
-    for row in [*naming, *(row for row in rows if entity["id"] in row["entity_ids"])]:
+    for row in [*naming, *(row for row in rows if not known.isdisjoint(row["entity_ids"]))]:
         passage.setdefault(row["document_id"], row["id"])
 
     def line(id: str, room: int) -> str:

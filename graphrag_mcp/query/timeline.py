@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, hits, local, note_sources, times
+from graphrag_mcp.query.entities import name_ids
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import sentences
@@ -162,8 +163,8 @@ def _naming(
     served = snapshot.served("text_units", units, ["n", "document_id"])
     numbers = [row["n"] for row in served if documents is None or row["document_id"] in documents]
     rows = snapshot.by_key("passages", numbers[:UNITS], "n", COLUMNS).to_pylist()
-    ids = {row["id"] for row in entities}
-    rows = [row for row in rows if ids <= set(row["entity_ids"])]
+    every = [name_ids([entity]) for entity in entities]
+    rows = [row for row in rows if not any(ids.isdisjoint(row["entity_ids"]) for ids in every)]
     entity_forms = [[entity["title"], *entity["aliases"]] for entity in entities]
     naming = [
         statement

@@ -6,10 +6,10 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from graphrag_mcp.text.citing import without_fingerprints
-from graphrag_mcp.text.terms import Patterns, is_cjk, table
+from graphrag_mcp.text.terms import Patterns, is_cjk, table, without_cjk
 
 _TABLES = table(__file__)
 _FORMS = Patterns(_TABLES["forms"])
@@ -62,6 +62,21 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
     line = text.rfind("\n", at, end) + 1
     head = _FORMS.line_speaker.match(text, line) or _FORMS.turn.match(text, line)
     return (head or _FORMS.structure.match(text, line)) is not None
+
+
+NARROW = 50  # characters that lines of wrapped text have at least; verses and addresses are shorter
+BESIDE = (
+    400  # characters on each side of a line break that show how long the lines of its paragraph are
+)
+
+
+def is_wrapped(text: str, at: int) -> bool:
+    """Is the line break at this offset one of wrapped text: would the next word have made the line longer
+    than the longest of its paragraph?"""
+    before = text[max(0, at - BESIDE) : at].rpartition("\n\n")[2].split("\n")
+    behind = text[at + 1 : at + BESIDE].partition("\n\n")[0].split("\n")
+    word = len((behind[0].split() or [""])[0])
+    return len(before[-1]) + 1 + word > max(NARROW, *map(len, before), *map(len, behind))
 
 
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
@@ -137,13 +152,33 @@ _LITERAL = re.compile(
     re.MULTILINE,
 )
 _ROW = re.compile(r"[^\n]*\n|[^\n]+")
-_SIGN, _PROMPT = re.compile(r"[{};=$]|\w\(|<-|->|\|>"), re.compile(r"[\s>|]{0,9}(?:\$|>>>|R>) ")
-CODE_SPACING = 20  # prose has a sign of code at most every 25 characters, also on functions
+# A piece of a sentence, and what may stand around the words of prose.
+_PIECE = re.compile(r"[^\s\0]+")
+_AROUND = ".,;!?()[]\"'`/–—-…‘’“”„«»，。！？、；：（）《》「」"
+_WORDS = re.compile(r"(?:[A-Za-z]|[^\x00-\x7f])+(?:['&/-]++(?:[A-Za-z]|[^\x00-\x7f])+)*")
 
 
-def is_code(text: str) -> bool:
-    """Is it code, by its signs, rather than a text on code?"""
-    return len(_SIGN.findall(text)) * CODE_SPACING > len(text) or _PROMPT.match(text) is not None
+def is_prose(sentence: str, names: Sequence[tuple[int, int]]) -> bool:
+    """Is a sentence with these names (spans, in order, none within another) running prose? It has twice as
+    many words beside them as signs (numbers, labels with a colon, code, paths, rows of tables), and no fewer
+    words than names but one; a word with a capital within the sentence is neither. Two characters of Chinese, Japanese and Korean
+    are one word.
+
+    Of eight collections, sentences with fewer than two words for a sign were code and citations."""
+    parts: list[str] = []
+    at = 0
+    for start, end in names:
+        parts.append(sentence[at:start])
+        at = end
+    rest, dense = without_cjk("X".join([*parts, sentence[at:]]))
+    words, signs = (dense + 1) // 2, 0
+    for at, piece in enumerate(_PIECE.findall(rest)):
+        word = piece.strip(_AROUND)
+        if _WORDS.fullmatch(word):
+            words += not word[0].isupper() or (at == 0 and "X" not in word)
+        else:
+            signs += bool(word.strip("*_#>+"))
+    return words >= max(1, len(names) - 1, 2 * signs)
 
 
 def fences(text: str) -> list[int]:

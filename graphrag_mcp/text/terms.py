@@ -85,6 +85,11 @@ def holds_cjk(text: str) -> bool:
     return not text.isascii() and _SCRIPTS.cjk.search(text) is not None
 
 
+def without_cjk(text: str) -> tuple[str, int]:
+    """The text with a blank in the place of each character of which `is_cjk` is true, and how many these are."""
+    return (text, 0) if text.isascii() else _SCRIPTS.cjk.subn(" ", text)
+
+
 def dense_runs(text: str) -> Iterator[tuple[int, int]]:
     """The characters (start, end) of each run in scripts that put no blanks between words."""
     return (run.span() for run in _SCRIPTS.dense.finditer(text))

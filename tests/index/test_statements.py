@@ -15,7 +15,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.promises import doctor
 
-ROW = '| <a id="opt-q" href="#opt-q">`q`</a> | Mara Quillon gave the boat of the harbour to Bert Zorvath of Oslo in May | none |'
+ROW = '| <a id="opt-q" href="#opt-q">`q`</a> | Mara Quillon | Bert Zorvath of Oslo | 12 May | none |'
 SAID = "Then in June of that year Mara Quillon met [Bert Zorvath](https://a.example/b) once more by the harbour."
 
 
@@ -36,15 +36,21 @@ RELATED = """Ada Brandt subscribes to the newsletter of Jonas Ekholm.
 Ada Brandt and Jonas Ekholm signed the privacy policy of the harbour in Vienna.
 Ada Brandt succeeded Jonas Ekholm as chair; see www.harbour.org for more.
 Ada Brandt visited https://x.example/a with Jonas Ekholm.
-Ada Brandt met Jonas Ekholm (R) in Vienna.""".split("\n")
+Ada Brandt met Jonas Ekholm (R) in Vienna.
+Ada Brandt married Jonas Ekholm.
+On 3 May 1911 the clerk Ada Brandt paid 20 crowns to her brother Jonas Ekholm for his boat.""".split("\n")
 SILENT = """| Ada Brandt | met Jonas Ekholm. |
-## Ada Brandt married Jonas Ekholm
 Guests: Ada Brandt, Jonas Ekholm, Mara Quillon, Bert Zorvath.
-let pair = new Pair(Ada Brandt, Jonas Ekholm); pair.run(); x = pair[0];""".split("\n")
+let pair = new Pair(Ada Brandt, Jonas Ekholm); pair.run(); x = pair[0];
+$ time send Ada Brandt 1000 Jonas Ekholm [2] real 0m0.056s
+204.946007: Ada Brandt: (fork+0x0/0x3e4) Jonas Ekholm 1=0x1200011 arg2=0x0
+title = "Letters of Ada Brandt" authors = ["Jonas Ekholm"] path = "letters/2025/11"
+(c) 2018 Ada Brandt | [Legal notice](http://a.example/l) | [Contact](http://a.example/c) | by Jonas Ekholm
+subject: letters by: Ada Brandt for: Jonas Ekholm layout: default""".split("\n")
 
 
 @pytest.mark.parametrize("text", [*RELATED, *SILENT])
-def test_a_sentence_relates_its_names_unless_it_is_a_heading_a_row_a_list_or_code(tmp_path: Path, text: str) -> None:
+def test_a_sentence_relates_its_names_where_it_is_prose_and_not_code_output_or_a_list(tmp_path: Path, text: str) -> None:
     people = "Ada Brandt lives in the harbour.\n\nJonas Ekholm lives in the harbour.\n\n"
     index_documents(tmp_path / "kb", IndexRequest(texts=(InlineText(people + text + "\n", "a.md"),)), Settings())
     snapshot = open_snapshot(tmp_path / "kb")

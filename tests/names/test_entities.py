@@ -14,6 +14,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.names.test_scored import certain
 
 
 def entities(folder: Path, *texts: str) -> dict[str, list[str]]:
@@ -172,3 +173,31 @@ def test_a_rule_between_two_parts_of_a_document_begins_no_front_matter() -> None
     for text in (f"---\n## Minutes\n{told}---\n## Annex\n", f"---\n{told}"):
         named = {name.form: name.sentences for name in collect("u", text, 0)[0].named}
         assert named["Ida Holm"] == named["Otto Brandt"]
+
+
+def test_speech_and_an_everyday_compound_are_no_part_of_a_name() -> None:
+    spoken = '"Now, Watson," said Holmes. "Now, Watson," he cried. They read "The Red Tide" at night.'
+    assert {"Watson", "The Red Tide"} <= certain(spoken) and "Now, Watson" not in certain(spoken)
+    office = 'He came to Scotland Yard in May. "Holmes, the Scotland Yard Jack-in-office!" he said.'
+    assert "Scotland Yard" in certain(office) and not any("Jack" in name for name in certain(office))
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("Der Vertrag wurde von der Firma unterschrieben.\n\nMit freundlichen Grüßen\nPetra Schöller\nNorbridge GmbH\n", {"Norbridge GmbH"}),
+    ("He wrote to us.\n\nSigned for the board in May\nIda Holm\nOtto Brandt\nHarbour Lane\n", {"Ida Holm", "Otto Brandt"}),
+    ("The harbour of the town was seen long ago from the boat by young Mara\nQuillon and her brother, who stayed.", {"Mara\nQuillon"}),
+])  # fmt: skip
+def test_a_name_goes_on_in_the_next_line_of_wrapped_text_alone(text: str, names: set[str]) -> None:
+    found = {form for _, form, *_ in mentions(text)}
+    assert names <= found and not any("\n" in form for form in found - names)
+
+
+def test_the_plural_of_an_acronym_is_the_acronym() -> None:
+    text = "They read the PRs of Node.js in May and wrote to the API of it. All PRs and APIs were read by Ida Holm."
+    assert {key for key, form, *_ in mentions(text) if form.startswith(("PR", "API"))} == {"pr", "api"}
+
+
+def test_the_title_of_an_entity_stands_on_one_line(tmp_path: Path) -> None:
+    text = "The harbour of the town was seen long ago from the boat by young Mara\nQuillon and her brother, who stayed."
+    index_documents(tmp_path, IndexRequest(texts=(InlineText(text, "a"),)), Settings(home=tmp_path))
+    assert open_snapshot(tmp_path).rows("entities", "", ["title"])["title"].to_pylist() == ["Mara Quillon"]

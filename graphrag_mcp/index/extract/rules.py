@@ -1,12 +1,10 @@
 """Names of a text unit without a model, and the sentences that relate them.
 
-A sentence relates the names that it holds, unless it is silent: code, a heading, a row of a
-table, a list, a crowd of names. In a silent sentence the place of a name is the name alone, so that
-no two names share it."""
+A sentence relates the names that it holds if it is prose (`is_prose`) and no crowd of names. In any other the
+place of a name is the name alone, so that no two names share it."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,12 +13,10 @@ from dataclasses import dataclass, field
 from graphrag_mcp.index.chunk import recent_sentences
 from graphrag_mcp.index.extract import SUMMARY, Mentions, Named, UnitNames
 from graphrag_mcp.index.extract.summarised import corrected
-from graphrag_mcp.names.extract import mentions, most
-from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.text.prose import fences, is_code
-from graphrag_mcp.text.quote import LEANS, says
+from graphrag_mcp.names.extract import mentions, most, without_markup
+from graphrag_mcp.text.prose import is_prose
 from graphrag_mcp.text.spans import Mention, Unit
-from graphrag_mcp.text.terms import composed, holds_cjk, lists_of
+from graphrag_mcp.text.terms import composed, lists_of
 
 # A text unit of more than MOST_NAMES is a list, of which KEPT names are kept. Of 3,000 units of news,
 # encyclopaedias, papers and Chinese articles the most names of a unit were 101.
@@ -28,8 +24,6 @@ MOST_NAMES, KEPT = 128, 40
 # A sentence of so many names says nothing about any two of them: of 38 such pairs that readers marked
 # 12 were right, 12 wrong.
 CROWD = 8
-LIST = 3  # names of a sentence that may be a list
-_WORD = re.compile(r"(?<![\w@#])[^\W\d_]+")  # not a handle such as @ada
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,43 +67,20 @@ def collect(
 def _silent(text: str, spans: Sequence[tuple[int, int]], every: Sequence[Mention]) -> set[int]:
     """The sentences that say nothing about any two of their names."""
     starts = [start for start, _ in spans]
+    plain = without_markup(text)
     by_sentence = lists_of((max(0, bisect_right(starts, name[4]) - 1), name) for name in every)
-    blocks, below = fences(text), _end_of_matter(text)
     return {
         at
         for at, names in by_sentence.items()
-        if len({name[0] for name in names}) > 1
-        and (
-            spans[at][0] < below
-            or bisect_right(blocks, spans[at][0]) % 2
-            or _says_nothing(text[slice(*spans[at])], names)
-        )
+        if len({name[0] for name in names}) > 1 and not _relates(plain, *spans[at], names)
     }
 
 
-def _end_of_matter(text: str) -> int:
-    """Where the front matter ends with which the text begins; 0 without one. A text unit may also begin with a
-    rule between two parts of its document: what is no front matter of some lines in a row is not taken for it."""
-    end = front_matter(text)[1]
-    block = text[:end].rstrip()
-    return end if block.endswith(("---", "...", "+++")) and "\n\n" not in block else 0
-
-
-def _says_nothing(sentence: str, names: Sequence[Mention]) -> bool:
-    """Is it code, a heading, a fragment, a crowd of names, or a list: fewer words beside the names
-    than names (Guests: Mary Somerville, Luigi Menabrea, Edinburgh)? A handle or a number is no word."""
-    if sentence[:1] in "#|" or is_code(sentence) or says(sentence) < LEANS:
-        return True
-    if len({key for key, *_ in names}) >= CROWD:
-        return True
-    outer = list(_outermost(names))
-    if len(outer) < LIST:
+def _relates(text: str, start: int, end: int, names: Sequence[Mention]) -> bool:
+    if len({name.key for name in names if name.strong}) >= CROWD:
         return False
-    if holds_cjk(sentence):
-        letters = sum(map(str.isalnum, sentence))
-        return letters < 2 * sum(end - start for *_, start, end, _ in outer)
-    words = len(_WORD.findall(sentence)) - sum(len(_WORD.findall(form)) for _, form, *_ in outer)
-    return words < len(outer) - 1
+    places = [(name[4] - start, name[5] - start) for name in _outermost(names) if name[5] <= end]
+    return is_prose(text[start:end], places)
 
 
 def _outermost(names: Iterable[Mention]) -> Iterable[Mention]:
