@@ -32,19 +32,19 @@ Shown = Callable[[], str]  # a line, made when it is shown
 
 def told(snapshot: Snapshot) -> str:
     """How to list the titles of all documents, and how long that list is; "" for one that no result can hold. Every
-    k-th line is measured, and a tenth is added."""
+    k-th line is measured, and to the tokens a tenth is added."""
     facts, notes = times.documents(snapshot), note_sources.ids(snapshot)
     every = lines(snapshot, [id for id in facts if id not in notes], None, by_topic=True)
     sample = [line() for line in every[:: math.ceil(len(every) / SAMPLE)]]
-    share = 1.1 * len(every) / len(sample)
+    share = len(every) / len(sample)
     characters = share * math.fsum(len(line) + 1 for line in sample)
-    tokens = share * math.fsum(count_tokens(line) + 2 for line in sample)
+    tokens = 1.1 * share * math.fsum(count_tokens(line) + 2 for line in sample)
     if tokens > HIGHEST:
         return ""
     pages = math.ceil(tokens / ONE_PAGE)
     on_pages = f", on {pages} pages" if pages > 1 else ""
     return (
-        f" The titles of all, {math.ceil(characters / 1000)},000 characters at most{on_pages}: "
+        f" The titles of all, about {round(characters / 1000)},000 characters{on_pages}: "
         f"list_documents(max_tokens={math.ceil(tokens / pages / 100) * 100})."
     )
 
