@@ -114,7 +114,7 @@ def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
     """Without it `e1` would be looked up in another corpus, and be found there."""
     whole = call.good("get_entity", name="e1", corpus="sample", max_tokens=500)
     assert whole["hint"].endswith('says of it: list_documents(query="e1", corpus="sample").')
-    marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=500)
+    marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=700)
     assert 'list_documents(query="e1", corpus="sample")' in marked["hint"] and whole["title"] == marked["title"]
     reports = [call.good("get_community_report", id=f"c{n}", corpus="sample", max_tokens=440) for n in range(1, 6)]
     called = [report["next_call"] for report in reports if report["next_call"]]

@@ -777,7 +777,6 @@ def test_a_vault_of_notes_alone_says_what_it_lacks_and_why(root: Path, tmp_path:
             "global_search": {"query": "What are these documents about?"},
             "explore_graph": {},
             "get_entity": {"id_or_name": "Tobias Fenn"},
-            "list_documents": {"by": "person"},
         }
         for tool, arguments in asked.items():
             shown = call.good(tool, **arguments)
