@@ -155,7 +155,7 @@ async def ask(
     """The same through a tool of the real server."""
     environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
     command = ["-m", "graphrag_mcp", "serve", "--home", str(home), "--root", str(folder)]
-    tally = Tally()
+    tally, stems = Tally(), stems_of(home)
     async with Client(
         StdioServerParameters(command=sys.executable, args=command, env=environment)
     ) as client:
@@ -169,12 +169,24 @@ async def ask(
             began = time.perf_counter()
             narrow = await client.call_tool(tool, asking | {"max_tokens": tokens})
             took = time.perf_counter() - began
-            shown = [Path(uri).stem for uri in HEAD.findall(wide.content[0].text)]
+            shown = [stems[int(n)] for n in HEAD.findall(wide.content[0].text)]
             tally.add(question, shown, narrow.content[0].text, took)
     return tally.figures()
 
 
-HEAD = re.compile(r"^\[t[\d.]+\].* \((.+?):\d+-\d+\)", re.MULTILINE)  # of a hit in full
+HEAD = re.compile(r"^(?:- )?\[t(\d+)", re.MULTILINE)  # of a hit, in full or on a line
+
+
+def stems_of(home: Path) -> dict[int, str]:
+    """The file of each text unit, by the number in its id, without its suffix."""
+    from graphrag_mcp.store.tables import open_snapshot
+
+    snapshot = open_snapshot(next(home.rglob("tables")).parent)
+    uris = {
+        row["id"]: row["uri"] for row in snapshot.rows("documents", "", ["id", "uri"]).to_pylist()
+    }
+    units = snapshot.rows("text_units", "", ["n", "document_id"]).to_pylist()
+    return {unit["n"]: Path(uris[unit["document_id"]]).stem for unit in units}
 
 
 def line(name: str, way: str, documents: int, found: dict[str, float], after: str = "") -> str:
