@@ -151,7 +151,7 @@ def passages_of(snapshot: Snapshot, alias: str) -> list[Row]:
         return _passages(snapshot, f"document_id = '{row['id']}'")
     if letter == "e" and (of := plugin.plugin_of(row)) and (passages := of.text(snapshot, row)):
         return passages
-    ids = [row["text_unit_id"]] if letter == "k" else row["text_unit_ids"][:UNITS_PER_ID]
+    ids = row["text_unit_ids"][:UNITS_PER_ID]
     units = values_of(snapshot.by_key("text_units", ids, "id", ["n"])["n"])
     rows = context.numbered(snapshot, "passages", units)
     names = {"e": {row["id"]}, "r": {row.get("source_id"), row.get("target_id")}}.get(letter, set())

@@ -23,9 +23,8 @@ TITLE = 80  # characters of a title in the list of all
 BEGINS = 40
 VERSIONS = 1 + render.ALSO  # documents of one title that share a line
 SAMPLE = 40  # lines that are measured to tell how long the list is
-ONE_PAGE = (
-    10_000  # tokens of a page of it: some clients cut a result of more than 30,000 characters
-)
+# Tokens of a page of it: some clients cut a result of more than 30,000 characters.
+ONE_PAGE = 10_000
 
 Shown = Callable[[], str]  # a line, made when it is shown
 
