@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from graphrag_mcp.packing.budget import HIGHEST, one_line
 from graphrag_mcp.query import context, hits, note_sources, render, times, topics
+from graphrag_mcp.query.copies import equal_documents
 from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text import quote
@@ -60,35 +61,41 @@ def beginning(snapshot: Snapshot, id: str) -> str:
 def lines(
     snapshot: Snapshot, ids: Sequence[str], kept: Filters | None, by_topic: bool
 ) -> list[Shown]:
-    """A line for each title in the order of `ids`, or below their topics, the largest topic first. Of a title that
-    more than VERSIONS documents have, each has a line, with its path."""
-    facts, first = times.documents(snapshot), context.first_ids(snapshot, ids)
-    alias = {id: first.get(id) or facts[id]["document"][0] for id in ids}
+    """A line for each title, in the order of `ids` or below their topics, the largest topic first. Documents
+    without a title share a line where their texts are equal. Of a title that more than VERSIONS documents have, each
+    has a line, with its path."""
+    facts, equal = times.documents(snapshot), equal_documents(snapshot)
+    untitled = {id for id in ids if hits.untitled(facts[id])}
     same = lists_of(
-        (id if hits.untitled(facts[id]) else facts[id]["document"][2].casefold(), id) for id in ids
+        (equal.get(id, id) if id in untitled else facts[id]["document"][2].casefold(), id)
+        for id in ids
     )
-    of_line: dict[str, list[str]] = {}
-    for group in same.values():
-        parts = [group] if len(group) <= VERSIONS else [[id] for id in group]
-        of_line |= {part[0]: part for part in parts}
-    names = [hits.names_of(snapshot)[id] for id in ids if hits.untitled(facts[id])]
-    suffixes = {PurePosixPath(name).suffix for name in names}
+    first = context.first_ids(snapshot, ids)
+    names = hits.names_of(snapshot)
+    suffixes = {PurePosixPath(names[id]).suffix for id in untitled}
     # Names without the suffix are ids too.
     suffix = suffixes.pop() if len(suffixes) == 1 else ""
-    shown = {
-        id: partial(_title, snapshot, id, [alias[other] for other in of_line[id]], suffix)
-        for id in ids
-        if id in of_line
-    }
+    shown: dict[str, Shown] = {}
+    for group in same.values():
+        for part in [group] if len(group) <= VERSIONS else [[id] for id in group]:
+            aliases = [f"[{first.get(id) or facts[id]['document'][0]}]" for id in part]
+            title = names[part[0]] if len(part) == 1 else facts[part[0]]["document"][2]
+            line = f"- {' '.join(aliases)} {one_line(title, TITLE)}"
+            if part[0] in untitled:
+                files = ", ".join(names[id].removesuffix(suffix) for id in part)
+                shown[part[0]] = partial(_untitled, snapshot, part[0], files, line)
+            else:
+                shown[part[0]] = partial(str, line)
     if not by_topic:
-        return [*shown.values()]
+        return [shown[id] for id in ids if id in shown]
     found: list[Shown] = []
     for topic in topics.of_main(snapshot, kept):
-        of_topic = [id for id in shown if id in topic.main]
-        for at, line in enumerate(map(shown.pop, of_topic)):
-            number = sum(id in topic.main for id in ids)
-            found.append(line if at else partial(_below, snapshot, topic, number, line))
-    return [*found, *shown.values()]
+        of_topic = [id for id in ids if id in topic.main]
+        rows = [shown.pop(id) for id in of_topic if id in shown]
+        if rows:
+            rows[0] = partial(_below, snapshot, topic, len(of_topic), rows[0])
+        found += rows
+    return [*found, *(shown[id] for id in ids if id in shown)]
 
 
 def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -> str:
@@ -96,13 +103,7 @@ def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -
     return f"[c{topic.n}] {topic.title}, {counted(number, 'documents')}:\n{title()}"
 
 
-def _title(snapshot: Snapshot, id: str, aliases: Sequence[str], suffix: str) -> str:
-    """`- [t12] [t98] Title` of two documents; `- note: how it begins`, since the name of a file is an id as well,
-    also without its suffix."""
-    fact = times.documents(snapshot)[id]
-    if hits.untitled(fact) and (begins := quote.lead(beginning(snapshot, id), BEGINS)):
-        name = hits.names_of(snapshot)[id].removesuffix(suffix)
-        return f"- {name}: {one_line(begins, BEGINS)}"
-    listed = " ".join(f"[{alias}]" for alias in aliases)
-    name = hits.names_of(snapshot)[id] if len(aliases) == 1 else fact["document"][2]
-    return f"- {listed} {one_line(name, TITLE)}"
+def _untitled(snapshot: Snapshot, id: str, files: str, otherwise: str) -> str:
+    """`- note, copy: how it begins`: the names of files are ids too. A text without words has the line of a title."""
+    begins = quote.lead(beginning(snapshot, id), BEGINS)
+    return f"- {files}: {one_line(begins, BEGINS)}" if begins else otherwise

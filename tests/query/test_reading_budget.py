@@ -12,6 +12,7 @@ import pytest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing.budget import passage_alias
+from graphrag_mcp.query import times, title_list
 from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
@@ -113,6 +114,18 @@ def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_pa
     name = re.search(r"note\d{3}", text)
     assert name and get_source(snapshot, [name[0]]).text
     assert ".txt" not in text, "all names have this suffix, and are ids without it"
+
+
+def test_documents_without_a_title_and_with_one_text_share_a_line_of_the_list_and_others_do_not(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    texts = {"a": "crane", "b": "mill", "c": "crane", "d": "school"}
+    for name, thing in texts.items():
+        (folder / f"{name}.txt").write_text(f"On Monday the council of Orl came to see the {thing}. {FILLER}\n")
+    home = tmp_path / "c"
+    index_documents(home, IndexRequest(paths=(str(folder),)), Settings(home=home))
+    lines = title_list.lines(open_snapshot(home), [*times.documents(open_snapshot(home))], None, by_topic=False)
+    assert sorted(line().partition(":")[0] for line in lines) == ["- a, c", "- b", "- d"]
 
 
 def test_of_several_texts_that_do_not_fit_the_beginning_of_each_is_read_and_the_next_call_goes_on(tmp_path: Path) -> None:
