@@ -28,6 +28,7 @@ class Listed(TypedDict):
     open: int
     frontier: int
     pruned: int
+    dropped: int
 
 
 class Node(TypedDict):
@@ -66,6 +67,7 @@ def listed_sessions(snapshot: Snapshot, folder: Path) -> dict[str, list[Listed]]
                     "open": len(walk.with_status("open")),
                     "frontier": len(walk.with_status("frontier")),
                     "pruned": len(walk.with_status("pruned")),
+                    "dropped": len(walk.with_status("dropped")),
                 }
             )
     return {"sessions": found}

@@ -165,7 +165,7 @@ export function path(data) {
 
 export function drift(data) {
   if (!data.nodes) {
-    const line = (one) => [link("drift/" + one.id, short(one.query, 140)), element("span", { class: "where" }, `${one.answered} answered, ${one.open} open, ${one.frontier} waiting, ${one.pruned} pruned`)];
+    const line = (one) => [link("drift/" + one.id, short(one.query, 140)), element("span", { class: "where" }, `${one.answered} answered, ${one.open} open, ${one.frontier} waiting, ${one.pruned} pruned, ${one.dropped} dropped`)];
     return [element("h1", {}, "DRIFT sessions"), note("A session is a question that an agent followed through the graph, with its follow-up questions."),
       data.sessions.length ? list(data.sessions.map(line)) : element("p", {}, "No session on this corpus yet. An agent begins one with the tool drift_search.")];
   }

@@ -142,8 +142,7 @@ def reports_section(snapshot: Snapshot, query: str, level: int = -1) -> packing.
     if level >= 0:
         chosen = reports.whole_level(snapshot, query, level)[: reports.READ]
     else:
-        near = reports.select(snapshot, query)[0]
-        chosen = reports.opening(snapshot, query, near, REPORTS)
+        chosen = reports.opening(snapshot, query, REPORTS)
     items = []
     for row in snapshot.served("reports", [report.id for report in chosen]):
         parts = [row["summary"], *map(context.finding, context.findings(row))]

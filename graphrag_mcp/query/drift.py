@@ -8,7 +8,7 @@ picks the next node."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, Walk, cited_aliases,
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.model_replies import read_follow_ups, read_score
+from graphrag_mcp.query.notes import joined
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import counted
@@ -40,11 +41,9 @@ ANSWER_CHARACTERS = 20_000
 KEEP_DAYS = 30  # a session that no one touched for so long is forgotten
 SHOWN = 5  # nodes of the frontier beside a context
 LISTED = 8  # that are named in a list
-SPARE = 40  # tokens for a note on what was found and for the marks of a longer fence
-LEAST = 200  # tokens of a context
-IN_JSON = 0.93  # of the room: a text takes 1.05 to 1.06 times its tokens as JSON (context of the sample, 600 to 6,000)
-PRIMER_REPORTS, NEAR = 4, 0.6  # reports before the first step, at least so near to the best one
-PRIMER_SHARE = 0.6  # of the budget for them
+IN_JSON = 0.92  # of the room: a text takes 1.05 to 1.06 times its tokens as JSON (context of the sample, 600 to 6,000)
+PRIMER_REPORTS = 8  # before the first step, in half of the room
+FINISH = 'drift_step(session_id="{}", finish=true)'
 
 
 # ---- answers -------------------------------------------------------------------------------------
@@ -54,47 +53,41 @@ PRIMER_SHARE = 0.6  # of the budget for them
 class Answered:
     """A node with an answer, and the questions whose answers say nearly the same."""
 
-    id: str
-    node: Mapping[str, Any]
+    node: dict[str, Any]
     also: list[str] = field(default_factory=list)
 
-    def item(self, known: Mapping[str, Citation], removed: set[str]) -> packing.Item:
+    def item(self, id: str, known: dict[str, Citation], removed: set[str]) -> packing.Item:
         """The answer below its question and score, with the citations of what it names."""
-        score = "no score" if self.node["score"] is None else f"score {self.node['score']:g}"
-        lines = [f"### {one_line(self.node['query'], 300)} ({score})"]
-        lines.append(marked(self.node["answer"], removed))
+        answer, score = self.node["answer"], self.node["score"]
+        mark = "no score" if score is None else f"score {score:g}"
+        lines = [f"### {one_line(self.node['query'], 300)} ({mark})", marked(answer, removed)]
         if self.also:
-            listed = "; ".join(one_line(query, 200) for query in self.also)
-            lines.append(f"Also answers: {listed}")
-        aliases = cited_aliases(self.node["answer"])
+            lines.append(f"Also answers: {'; '.join(one_line(query, 200) for query in self.also)}")
+        aliases = cited_aliases(answer)
         if not aliases and self.node["context"]:
             shown = ", ".join(self.node["context"][:5])
             lines.append(f"The answer cites nothing; its context had {shown}.")
         places = {known[alias].id: known[alias] for alias in aliases if alias in known}
-        text, also = "\n".join(lines), tuple(places.values())
-        return packing.Item(self.id, text, section="Answers", also=also)
+        return packing.Item(id, "\n".join(lines), section="Answers", also=tuple(places.values()))
 
 
 def best_answers(walk: Walk) -> list[Answered]:
     """The answers of a walk, best first; one that says nearly the same as a better one stands with that."""
-    answered = [Answered(id, walk.graph.nodes[id]) for id in walk.with_status("answered")]
 
-    def place(found: Answered) -> tuple[bool, float, int, str]:
-        score = found.node["score"]
-        return score is None, -(score or 0.0), found.node["depth"], found.id
+    def place(id: str) -> tuple[float, int, str]:
+        node = walk.graph.nodes[id]
+        return 1.0 if node["score"] is None else -node["score"], node["depth"], id
 
     best: list[Answered] = []
-    for found in sorted(answered, key=place):
-        answer = found.node["answer"]
-        same = (
-            better
-            for better in best
-            if better.node["answer"] == answer or near(words(better.node["answer"]), words(answer))
-        )
-        if (better := next(same, None)) is not None:
-            better.also.append(found.node["query"])
+    for id in sorted(walk.with_status("answered"), key=place):
+        node = walk.graph.nodes[id]
+        for better in best:
+            other = better.node["answer"]
+            if node["answer"] == other or near(words(node["answer"]), words(other)):
+                better.also.append(node["query"])
+                break
         else:
-            best.append(found)
+            best.append(Answered(node))
     return best
 
 
@@ -115,15 +108,13 @@ def not_there(removed: set[str]) -> str:
     return f"Not in the index: {', '.join(sorted(removed)[:10])}." if removed else ""
 
 
-def marked(answer: str, removed: set[str]) -> str:
+def marked(answer: str, removed: Collection[str]) -> str:
     """The answer with what it cites and the index no longer has marked as gone."""
 
-    def mark(part: re.Match[str]) -> str:
-        return ALIAS.sub(
-            lambda match: f"{match[0]} (gone)" if match[0] in removed else match[0], part[0]
-        )
+    def mark(alias: re.Match[str]) -> str:
+        return f"{alias[0]} (gone)" if alias[0] in removed else alias[0]
 
-    return BRACKETS.sub(mark, answer)
+    return BRACKETS.sub(lambda part: ALIAS.sub(mark, part[0]), answer)
 
 
 # ---- a session -----------------------------------------------------------------------------------
@@ -206,10 +197,8 @@ class Drift:
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
         if walk.graph.nodes[walk.root]["status"] == "frontier":
-            return self._show(walk, walk.root, "", budget, [note])
-        return self._next(
-            walk, "", "", budget, ["This session had been started before; it goes on."]
-        )
+            return self._show(walk, walk.root, "", budget, note)
+        return self._next(walk, "", "", budget, "This session had been started before; it goes on.")
 
     def step(
         self,
@@ -235,15 +224,15 @@ class Drift:
         value, unread = read_score(score)
         silent = not (text or value is not None or follow_ups or _listed(prune))
         if not (node_id := self.meant(walk, node_id, to_open=silent)):
-            return self._waiting(walk, budget, [note])
+            return self._waiting(walk, budget, note)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, more = read_follow_ups(follow_ups, most)
         # before anything is written: a call that fails has done nothing
         pruned = [self.known(walk, id) for id in _listed(prune)]
         chosen = self._chosen(walk, open_next)
         notes = [note, unread, more]
-        if not answer and value is None and not queries and not pruned and not chosen:
-            return self._show(walk, node_id, "", budget, notes)
+        if not (answer or value is not None or queries or pruned or chosen):
+            return self._show(walk, node_id, "", budget, *notes)
         if len(text) > len(answer):
             notes.append(f"Of the answer the first {ANSWER_CHARACTERS:,} characters are kept.")
         if value is not None and not answer:
@@ -255,19 +244,18 @@ class Drift:
         event = {"answer": answer, "score": value, "prune": pruned}
         again = all(last.get(name) == sent for name, sent in event.items())
         if not again or (queries and queries != last["follow_ups"]):
-            if (
-                answer
-                and not queries
-                and (queries := propose(self.snapshot, walk, node_id, answer))
-            ):
-                notes.append("No follow-ups were given, so the graph proposed some.")
+            if answer and not queries:
+                queries = propose(self.snapshot, walk, node_id, answer)
+                notes += (
+                    ["No follow-ups were given, so the graph proposed some."] if queries else []
+                )
             before = len(walk.graph)
             walk = self.record(node_id, answer, value, queries, pruned)
             repeated = len(queries) - (len(walk.graph) - before)
-            if repeated > 0 and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
-                follow_ups = counted(repeated, "follow-ups")
-                notes.append(f"{follow_ups} repeated what is there: linked, not asked again.")
-        return self._next(walk, node_id, chosen, budget, notes)
+            if repeated and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
+                what = counted(repeated, "follow-ups")
+                notes.append(f"{what} repeated what is there: linked, not asked again.")
+        return self._next(walk, node_id, chosen, budget, *notes)
 
     def go_on(
         self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS
@@ -275,79 +263,67 @@ class Drift:
         """Open what comes after a node that was answered."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
-        return self._next(walk, after, self._chosen(walk, open_next), budget, [note])
+        return self._next(walk, after, self._chosen(walk, open_next), budget, note)
 
     def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
         """The answers, best first, repeats merged, references checked. The session stays open."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), SHOWN)
+        result.hint = joined(note, self.moved(walk))
         query, best = one_line(walk.header["query"], 300), best_answers(walk)
         if not best:
             result.state, result.done = "not_found", False
             result.text = f"No node of this session has an answer yet. Question: {query}"
             result.next_call = self._call((walk.with_status("open") or walk.frontier())[0])
-            result.hint = " ".join(filter(None, [note, self.moved(walk)]))
             return finish(result, budget)
         known, removed = references(self.snapshot, [found.node["answer"] for found in best])
-        notes = [note, self.moved(walk), not_there(removed)]
+        context.note(result, not_there(removed))
         if waiting := walk.waiting():
-            notes.append(f"{counted(len(waiting), 'questions')} still waiting for an answer.")
-            result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
-        result.hint = " ".join(filter(None, notes))
-        answers = [found.item(known, removed) for found in best]
-        counts = f"{counted(len(answers), 'answers')} from {counted(result.answered, 'answered questions')}, best first."
-        sections = [packing.Section("Answers", answers, 1.0)]
-        return compose(result, sections, budget, intro=f"# {query}\n{counts}")
+            count = counted(len(waiting), "questions")
+            context.note(result, f"{count} still waiting for an answer.")
+            result.next_call = self._open_call(waiting[0])
+        items = [found.item(f"answer {n}", known, removed) for n, found in enumerate(best, 1)]
+        answered = counted(result.answered, "answered questions")
+        intro = f"# {query}\n{counted(len(best), 'answers')} from {answered}, best first."
+        return compose(result, [packing.Section("Answers", items, 1.0)], budget, intro=intro)
 
     # ---- opening a node --------------------------------------------------------------------------
 
     def _chosen(self, walk: Walk, open_next: object) -> str:
         """ "" for the best node, "none", or the id of one."""
-        asked = str(open_next if open_next is not None else "").strip()
+        asked = str("" if open_next is None else open_next).strip()
         if asked.casefold() in ("none", "no", "false"):
             return "none"
         return "" if asked.casefold() in ("", "best", "true", "yes") else self.known(walk, asked)
 
-    def _next(
-        self, walk: Walk, after: str, chosen: str, budget: int, notes: Sequence[str]
-    ) -> DriftResult:
+    def _next(self, walk: Walk, after: str, chosen: str, budget: int, *notes: str) -> DriftResult:
         """Open the chosen node, or the best frontier node; the one that this answer opened before,
         when the call is repeated."""
         if not chosen:
             waiting = walk.with_status("open")
             again = [id for id in waiting if after and walk.graph.nodes[id]["after"] == after]
-            frontier = walk.frontier() if walk.budget_left() else []
-            best = again or frontier or [id for id in waiting if id != after]
-            chosen = best[0] if best else "none"
+            best = [*again, *walk.waiting()]
+            chosen = next((id for id in best if id != after), "none")
         if chosen == "none":
-            return self._waiting(walk, budget, notes)
-        return self._show(walk, chosen, after, budget, notes)
+            return self._waiting(walk, budget, *notes)
+        return self._show(walk, chosen, after, budget, *notes)
 
-    def _show(
-        self, walk: Walk, id: str, after: str, budget: int, notes: Sequence[str]
-    ) -> DriftResult:
+    def _show(self, walk: Walk, id: str, after: str, budget: int, *notes: str) -> DriftResult:
         """The context of a node, and what the agent is asked to do with it."""
         node, primer = walk.graph.nodes[id], id == walk.root
-        if node["status"] in ("pruned", "dropped"):
-            why = (
-                "was pruned"
-                if node["status"] == "pruned"
-                else "gave way to better ones (max_nodes)"
-            )
+        gone = {"pruned": "was pruned", "dropped": "gave way to better ones (max_nodes)"}
+        if why := gone.get(node["status"]):
             raise BadInput(f"node {id} {why}", f"Open another: {self._open_list(walk)}")
         if node["status"] == "frontier" and not walk.budget_left():
-            return self._waiting(walk, budget, [*notes, "The budget of this session is spent."])
+            return self._waiting(walk, budget, *notes, "The budget of this session is spent.")
         prompt = prompts.load("drift_primer" if primer else "drift_step")
         intro = prompt.substitute(question=walk.header["query"], node=id, node_query=node["query"])
-        notes = [*notes, context.late(self.snapshot) if primer else "", self.moved(walk)]
         result = self.state(walk, DriftResult(session_id=self.id, open_node=id, text=intro), SHOWN)
-        result.next_call, result.hint = self._call(id), " ".join(filter(None, notes))
-        found = self._context(
-            node["query"],
-            max(int((budget - sending.outgoing(result) - SPARE) * IN_JSON), LEAST),
-            primer,
-        )
+        late = context.late(self.snapshot) if primer else ""
+        result.next_call, result.hint = self._call(id), joined(*notes, late, self.moved(walk))
+        room = int((budget - sending.outgoing(result)) * IN_JSON)
+        found = self._context(node["query"], max(room, packing.LOWEST), primer)
         if node["status"] == "frontier":
             ids = [citation.id for citation in found.citations]
             walk = self.opened(id, ids, found.tokens, after)
@@ -355,30 +331,31 @@ class Drift:
         result.text = f"{intro}\n\n{found.text}"
         result.citations, result.truncated = found.citations, found.truncated
         if found.state == "not_found":
-            advice = "prune it or answer that it is not known."
-            notes = [f"Nothing was found for this question; {advice}", *notes]
-            result.hint = " ".join(filter(None, notes))
+            nothing = (
+                "Nothing was found for this question; prune it or answer that it is not known."
+            )
+            result.hint = joined(nothing, result.hint)
         return finish(result, budget)
 
     def _context(self, query: str, budget: int, primer: bool) -> DriftResult:
-        """Primer: best-rated reports, then text. Else a local search, nearly all of it text."""
+        """What a node is answered from: a local search, for the first node after reports in half of the room."""
         result = DriftResult()
-        rated = reports.select(self.snapshot, query)[0][:PRIMER_REPORTS] if primer else []
-        near = [report for report in rated if report.rating >= NEAR * rated[0].rating]
-        if primer and (items := self._report_items(query, near)):
-            sections = [packing.Section("Reports", items, 1.0)]
-            result = compose(result, sections, int(budget * PRIMER_SHARE))
-        found = local_search(self.snapshot, query, max_tokens=max(budget - result.tokens, LEAST))
+        first = reports.opening(self.snapshot, query, PRIMER_REPORTS) if primer else []
+        if items := self._report_items(first):
+            result = compose(result, [packing.Section("Reports", items, 1.0)], budget // 2)
+        left = max(budget - result.tokens, packing.LOWEST)
+        found = local_search(self.snapshot, query, max_tokens=left)
         sources = f"## Sources\n{found.text}" if found.citations else found.text
         result.text = "\n\n".join(filter(None, [result.text, sources]))
         result.citations, result.truncated = found.citations, found.truncated
         result.tokens += found.tokens
         # Topics of the highest level stand there for any question: they are not what was found.
+        near = any(report.rating >= reports.THRESHOLD for report in first)
         result.state = "not_found" if found.state == "not_found" and not near else "context"
         return result
 
-    def _report_items(self, query: str, near: Sequence[reports.Rated]) -> list[packing.Item]:
-        first = reports.opening(self.snapshot, query, near, PRIMER_REPORTS + reports.TOP)
+    def _report_items(self, first: Sequence[reports.Rated]) -> list[packing.Item]:
+        """`- [c5] Title: summary`"""
         rows = self.snapshot.served("reports", [report.id for report in first])
         names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
         items = []
@@ -390,21 +367,19 @@ class Drift:
 
     # ---- results ---------------------------------------------------------------------------------
 
-    def _waiting(self, walk: Walk, budget: int, notes: Sequence[str]) -> DriftResult:
+    def _waiting(self, walk: Walk, budget: int, *notes: str) -> DriftResult:
         """What waits for an answer: nothing was opened."""
         result = self.state(walk, DriftResult(session_id=self.id), LISTED)
-        waiting = walk.waiting()
-        if result.done:
-            why = "The budget is spent" if walk.frontier() else "The frontier is empty"
-            result.text = f"{why}; answered: {counted(result.answered, 'questions')}."
-            result.next_call = f'drift_step(session_id="{self.id}", finish=true)'
-        else:
+        if waiting := walk.waiting():
             nodes = walk.graph.nodes
             lines = [f"- `{id}` {nodes[id]['query']} [{nodes[id]['status']}]" for id in waiting]
-            counts = f"Recorded. {result.answered} answered, {len(waiting)} wait"
-            result.text = "\n".join([f"{counts}:", *lines])
-            result.next_call = f'drift_step(session_id="{self.id}", node_id="{waiting[0]}")'
-        result.hint = " ".join(filter(None, [*notes, self.moved(walk)]))
+            head = f"Recorded. {result.answered} answered, {len(waiting)} wait:"
+            result.text, result.next_call = "\n".join([head, *lines]), self._open_call(waiting[0])
+        else:
+            why = "The budget is spent" if walk.frontier() else "The frontier is empty"
+            result.text = f"{why}; answered: {counted(result.answered, 'questions')}."
+            result.next_call = FINISH.format(self.id)
+        result.hint = joined(*notes, self.moved(walk))
         return finish(result, budget)
 
     def state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
@@ -422,25 +397,22 @@ class Drift:
     def _call(self, id: str) -> str:
         return f'drift_step(session_id="{self.id}", node_id="{id}", answer="...", score=0-100, follow_ups=["..."])'
 
+    def _open_call(self, id: str) -> str:
+        return f'drift_step(session_id="{self.id}", node_id="{id}")'
+
     def moved(self, walk: Walk) -> str:
         """Sentences on an index that has changed, and on records that cannot be read."""
         then, now = walk.header["generation"], self.snapshot.manifest.generation
-        notes = []
-        if then != now:
-            notes.append(
-                f"The index has changed since this session began (generation {then} to {now})."
-            )
-        if walk.damaged:
-            what = counted(walk.damaged, "records")
-            verb = "is" if walk.damaged == 1 else "are"
-            notes.append(f"{what} of this session cannot be read and {verb} left out.")
-        return " ".join(notes)
+        changed = f"The index has changed since this session began (generation {then} to {now})."
+        verb = "is" if walk.damaged == 1 else "are"
+        damaged = f"{counted(walk.damaged, 'records')} of this session cannot be read and {verb} left out."
+        return joined(changed if then != now else "", damaged if walk.damaged else "")
+
+    # ---- which node is meant ---------------------------------------------------------------------
 
     def known(self, walk: Walk, id: object) -> str:
         """The id of a node, also from a prefix or in brackets."""
         asked = str(id).strip().strip("[]`'\" ")
-        if asked in walk.graph:
-            return asked
         ids = [node_id for node_id in walk.graph if len(asked) >= 6 and node_id.startswith(asked)]
         if len(ids) == 1:
             return ids[0]
@@ -462,8 +434,7 @@ class Drift:
 
     def _open_list(self, walk: Walk) -> str:
         ids = [*walk.with_status("open"), *walk.frontier()][:LISTED]
-        none = f'none is open, so call drift_step(session_id="{self.id}", finish=true)'
-        return "; ".join(ids) or none
+        return "; ".join(ids) or f"none is open, so call {FINISH.format(self.id)}"
 
 
 def _listed(value: object) -> list[str]:

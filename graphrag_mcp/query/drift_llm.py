@@ -40,10 +40,9 @@ STEP_SHARES = {"Sources": 0.9, "Reports": 0.1}
 REDUCE_TOKENS = 12_000  # of answers for the last prompt
 LOW = 10  # a score below which an answer has found nothing to ask more about
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
-NOT_CONFIGURED = "set GRAPHRAG_MCP_CHAT_MODEL."
+YOURSELF = "No model is configured: do it yourself, or set GRAPHRAG_MCP_CHAT_MODEL."
+NOT_FINISHED = "The model has not finished; the same call again will have its answer."
 TIME_IS_UP = "Time is up; the walk goes on with the same call, and nothing answered is asked again."
-
-Left = Callable[[], float]  # seconds that are left, 0 for no limit
 
 
 class Stopped(Exception):
@@ -95,9 +94,12 @@ def _nodes_of(walk: Walk, depth: int) -> list[str]:
         score = nodes[nodes[id]["parent"]]["score"]
         return depth > 1 and score is not None and score < LOW
 
-    opened = [id for id in walk.with_status("open") if nodes[id]["depth"] == depth]
-    done = [id for id in walk.with_status("answered", "pruned") if nodes[id]["depth"] == depth]
-    frontier = [id for id in walk.frontier() if nodes[id]["depth"] == depth and not in_vain(id)]
+    def of_depth(ids: Sequence[str]) -> list[str]:
+        return [id for id in ids if nodes[id]["depth"] == depth]
+
+    opened = of_depth(walk.with_status("open"))
+    done = of_depth(walk.with_status("answered", "pruned"))
+    frontier = [id for id in of_depth(walk.frontier()) if not in_vain(id)]
     room = min(NODES_OF_A_DEPTH, walk.header["breadth"]) - len(opened) - len(done)
     return [*opened, *frontier[: max(min(room, walk.budget_left()), 0)]]
 
@@ -116,8 +118,9 @@ def _accounted(session: Drift, asker: Asker) -> Iterator[answers.Meter]:
 # ---- questions to the model ----------------------------------------------------------------------
 
 
-def _answer(session: Drift, asker: Asker, ids: Sequence[str], left: Left) -> None:
-    """Answer the nodes at once. A question for which nothing is found is pruned."""
+def _answer(session: Drift, asker: Asker, ids: Sequence[str], left: Callable[[], float]) -> None:
+    """Answer the nodes at once, in the seconds that are `left` (0 for no limit). A question for which nothing
+    is found is pruned."""
     walk, pending = session.walk(), []
     for id in ids:
         status = walk.graph.nodes[id]["status"]
@@ -151,10 +154,10 @@ def _answer(session: Drift, asker: Asker, ids: Sequence[str], left: Left) -> Non
         if node is None:
             failures.append(reply.reason or "no reply")
             continue
-        text, queries = restored(node.answer, names).text, node.follow_up_queries[:FOLLOW_UPS]
-        if id == walk.root:
-            queries = node.follow_up_queries[:PRIMER_FOLLOW_UPS]
-            queries = queries or propose(session.snapshot, session.walk(), id, text)
+        primer, text = id == walk.root, restored(node.answer, names).text
+        queries = node.follow_up_queries[: PRIMER_FOLLOW_UPS if primer else FOLLOW_UPS]
+        if primer and not queries:
+            queries = propose(session.snapshot, session.walk(), id, text)
         session.record(id, text, node.score, queries, by=reply.by)
     if late:
         raise Stopped("")
@@ -198,25 +201,28 @@ def answer_node(
     """Let the model answer a node, and open the next node. If no model is configured, the node is
     shown."""
     budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    if not (id := session.meant(session.walk(), node_id, to_open=True)):
+    walk = session.walk()
+    if not (id := session.meant(walk, node_id, to_open=True)):
         return session.go_on("", "none", max_tokens=budget)
-    if asker is None or not asker.may_answer("drift_step"):
-        return _shown(
-            session,
-            id,
-            budget,
-            f"No model is configured, so answer it yourself, or {NOT_CONFIGURED}",
-        )
-    if session.walk().graph.nodes[id]["status"] in ("pruned", "dropped"):
+    if walk.graph.nodes[id]["status"] in ("pruned", "dropped"):
         return session.step(id)  # an error that says what else is open
-    with _accounted(session, asker) as meter:
+    why = YOURSELF
+    if asker is not None and asker.may_answer("drift_step"):
         try:
-            _answer(session, asker, [id], answers.deadline(seconds))
+            with _accounted(session, asker) as meter:
+                _answer(session, asker, [id], answers.deadline(seconds))
+            return _answered(session, id, meter, open_next, budget)
         except Stopped as stopped:
-            late = "The model has not finished; the same call again will have its answer."
-            return _shown(
-                session, id, budget, answers.failed(str(stopped)) if str(stopped) else late
-            )
+            why = answers.failed(str(stopped)) if str(stopped) else NOT_FINISHED
+    result = session.step(id, max_tokens=budget)
+    note(result, why)
+    return finish(result, budget)
+
+
+def _answered(
+    session: Drift, id: str, meter: answers.Meter, open_next: object, budget: int
+) -> DriftResult:
+    """What the model said of a node, in a quarter of the room, before the next node."""
     node = session.walk().graph.nodes[id]
     if node["status"] == "pruned":
         result = session.go_on(id, open_next, max_tokens=budget)
@@ -224,17 +230,9 @@ def answer_node(
         return finish(result, budget)
     score = "no score" if node["score"] is None else f"score {node['score']:g}"
     head = f"{node['by']} answered `{id}` ({score}):\n{shorten(node['answer'], budget // 4)}"
-    room = max(budget - 2 * count_tokens(head) - drift.SPARE, drift.LEAST)
-    result = session.go_on(id, open_next, max_tokens=room)
+    result = session.go_on(id, open_next, max_tokens=max(budget - 2 * count_tokens(head), 1))
     result.answer, result.method, result.usage = node["answer"], node["by"], meter.usage()
     result.text = f"{head}\n\n{result.text}"
-    return finish(result, budget)
-
-
-def _shown(session: Drift, id: str, budget: int, why: str) -> DriftResult:
-    """The node for the agent to answer, and why the model did not."""
-    result = session.step(id, max_tokens=budget)
-    note(result, why)
     return finish(result, budget)
 
 
@@ -253,9 +251,7 @@ def reduce(
     best = drift.best_answers(walk)
     if asker is None or not asker.may_answer("answer") or not best:
         result = session.finish(max_tokens=budget)
-        if best:
-            alone = f"do it yourself, or {NOT_CONFIGURED}"
-            note(result, f"No model is configured to join them: {alone}")
+        note(result, YOURSELF if best else "")
         return finish(result, budget)
     names: dict[str, str] = {}
     blocks = (

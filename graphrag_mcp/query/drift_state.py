@@ -87,25 +87,27 @@ class Walk:
                 self.damaged += 1
                 log.warning("an event %r of a session is left out: %s", op, error)
 
+    # ---- events ----------------------------------------------------------------------------------
+
     def _start(self, event: Mapping[str, Any]) -> None:
         self.header = dict(event)
-        self.root = self._node("", str(event["query"]), "primer", 0)
+        self.root = self._node("", event["query"], 0)
 
     def _step(self, event: Mapping[str, Any]) -> None:
         """One answer with its follow-ups and prunings. It replaces earlier ones, which are kept."""
-        node = self.graph.nodes.get(event.get("node", ""))
-        self.steps[event.get("node", "")] = event
+        id = event.get("node", "")
+        self.steps[id] = event
+        node = self.graph.nodes.get(id)
         if node is not None and event.get("answered"):
             if node["status"] == "answered":
                 node["history"].append({"answer": node["answer"], "score": node["score"]})
-            fields = {name: event.get(name, "") for name in ("answer", "by")}
-            fields["score"] = event.get("score")
-            node.update(fields, status="answered")
+            said = {name: event.get(name, "") for name in ("answer", "by")}
+            node.update(said, score=event.get("score"), status="answered")
         for query in event.get("follow_ups", ()) if node is not None else ():
-            self._follow_up(event["node"], query)
-        for id in event.get("prune", ()):
-            pruned = self.graph.nodes.get(id)
-            if pruned is not None and pruned["status"] != "answered" and id != self.root:
+            self._follow_up(id, query)
+        for other in event.get("prune", ()):
+            pruned = self.graph.nodes.get(other)
+            if pruned is not None and pruned["status"] != "answered" and other != self.root:
                 pruned["status"] = "pruned"
 
     def _open(self, event: Mapping[str, Any]) -> None:
@@ -114,56 +116,59 @@ class Walk:
             node["context"] = list(event.get("context", ()))
             node["entities"] = list(event.get("entities", ()))
             node["calls"] += 1
-            node["tokens"] += int(event.get("tokens", 0))
+            node["tokens"] += event.get("tokens", 0)
             node["after"] = event.get("after") or node["after"]
-            node["status"] = "open" if node["status"] == "frontier" else node["status"]
+            if node["status"] == "frontier":
+                node["status"] = "open"
 
     def _asked(self, event: Mapping[str, Any]) -> None:
         """What a model was asked for: added up, by stage too."""
-        self.usage = _added(self.usage, event.get("usage", {}))
+        self.usage = _added(self.usage, event["usage"])
 
     def _follow_up(self, source: str, query: str) -> None:
         """A new node; only an edge when the question is there already; nothing for a repetition. Of more than
         `max_nodes` the least promising one that waits is dropped."""
         query = clean_query(query)
         key, asked = normalise_name(query), words(query)
-        nodes = self.graph.nodes(data=True)
-        equal = {id: normalise_name(node["query"]) == key for id, node in nodes}
-        target = next((id for id in equal if equal[id] or near(asked, self.words[id])), "")
+        same = (
+            id
+            for id, node in self.graph.nodes(data=True)
+            if normalise_name(node["query"]) == key or near(asked, self.words[id])
+        )
+        target = next(same, "")
         depth = self.graph.nodes[source]["depth"] + 1
         if not target and query and depth <= self.header["depth"]:
-            target = self._node(source, query, "local" if depth == 1 else "follow-up", depth)
+            target = self._node(source, query, depth)
         if target and target != source and not self.graph.has_edge(source, target):
             self.graph.add_edge(source, target, weight=1.0)
-        if len(self.with_status("frontier", "open", "answered")) > self.header["max_nodes"]:
-            waiting = self.with_status("frontier")
-            worst = max(waiting, key=lambda id: (-round(self.priority(id), 9), id))
-            self.graph.nodes[worst]["status"] = "dropped"
+        waiting = self.with_status("frontier")
+        if waiting and self.budget_left() < len(waiting):
+            self.graph.nodes[max(waiting, key=self._order)]["status"] = "dropped"
 
-    def _node(self, parent: str, query: str, kind: str, depth: int) -> str:
+    def _node(self, parent: str, query: str, depth: int) -> str:
         query = clean_query(query)
         id = content_id(parent, query)[:12]
         self.words[id] = words(query)
+        kind = ("primer", "local")[depth] if depth < 2 else "follow-up"
         place = {"parent": parent, "query": query, "kind": kind, "depth": depth}
         state = {"status": "frontier", "score": None, "answer": "", "by": "", "history": []}
         spent = {"context": [], "entities": [], "calls": 0, "tokens": 0, "after": ""}
         self.graph.add_node(id, **place, **state, **spent)
         return id
 
-    def priority(self, id: str) -> float:
-        """How promising a frontier node is, 0 to 1.3.
+    # ---- what is asked next ----------------------------------------------------------------------
 
-        0.5 x its parent's score / 100 (0.25 where that is null) + 0.3 x the share of the first
-        question's words in it + 0.2 / its depth + 0.1 for each further question that led to it, at
-        most 0.3."""
+    def priority(self, id: str) -> float:
+        """How promising a node is, 0 to 1: the mean of its parent's score as a share of 100 (a half where
+        that is null), of the share of the first question's words in it, and of 1 / its depth."""
         node = self.graph.nodes[id]
-        parent = self.graph.nodes.get(node["parent"])
-        score = parent["score"] if parent is not None else None
+        score = self.graph.nodes[node["parent"]]["score"] if node["parent"] else None
         first = self.words[self.root]
-        shared = len(first & self.words[id]) / len(first) if first else 0.0
-        asked = min(max(self.graph.in_degree(id) - 1, 0), 3)
-        share = 0.25 if score is None else score / 100
-        return 0.5 * share + 0.3 * shared + 0.2 / max(node["depth"], 1) + 0.1 * asked
+        shared = len(first & self.words[id]) / max(len(first), 1)
+        return ((0.5 if score is None else score / 100) + shared + 1 / max(node["depth"], 1)) / 3
+
+    def _order(self, id: str) -> tuple[float, str]:
+        return -round(self.priority(id), 9), id
 
     def frontier(self) -> list[str]:
         """Nodes that may be opened, best first. At each depth at most `breadth` nodes are opened."""
@@ -171,9 +176,10 @@ class Walk:
         visited = Counter(nodes[id]["depth"] for id in self.with_status("open", "answered"))
         breadth = self.header["breadth"]
         ids = [id for id in self.with_status("frontier") if visited[nodes[id]["depth"]] < breadth]
-        return sorted(ids, key=lambda id: (-round(self.priority(id), 9), id))
+        return sorted(ids, key=self._order)
 
     def with_status(self, *status: str) -> list[str]:
+        """The nodes of any of these statuses, in the order in which they came up."""
         return [id for id, node in self.graph.nodes(data=True) if node["status"] in status]
 
     def waiting(self) -> list[str]:
@@ -189,14 +195,13 @@ def _added(account: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, An
     """The sum of two accounts, name by name, whatever is nested in them."""
     total = dict(account)
     for name, value in other.items():
-        if isinstance(value, Mapping):
-            total[name] = _added(total.get(name, {}), value)
-        elif isinstance(value, int | float):
-            total[name] = total.get(name, 0) + value
+        nested = isinstance(value, Mapping)
+        total[name] = _added(total.get(name, {}), value) if nested else total.get(name, 0) + value
     return total
 
 
 def words(query: str) -> frozenset[str]:
+    """The terms of a question, by which it is compared with others."""
     return frozenset(query_terms(query))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, NotFound
@@ -16,6 +16,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query.drift import DEFAULT_TOKENS, Drift, best_answers, marked, references
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
+from graphrag_mcp.query.notes import joined
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.types import DriftResult
 
@@ -43,28 +44,36 @@ def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> Drif
     walk = session.walk()
     graph = _graph(session, walk)
     result = session.state(walk, DriftResult(session_id=session.id), shown=0)
-    result.tokens = budget
     gone = sorted({id for _, node in graph.nodes(data=True) for id in node["gone"]})
     lost = f"Not in the index any more: {', '.join(gone[:10])}." if gone else ""
-    notes = [note, session.moved(walk), lost]
-    shortened, left_out = False, 0
-    while True:
-        short = ["Answers are shortened."] if shortened else []
-        short += [f"{counted(left_out, 'nodes')} left out."] if left_out else []
-        result.hint = " ".join(filter(None, [*notes, *short]))
-        result.text, result.truncated = _text(session, walk, graph, form, result.hint), bool(short)
-        if sending.fits(result, budget):
-            return finish(result, budget)
-        if form == "json" and not shortened:  # a tree has short answers, a chart none
-            graph, shortened = _shortened(graph), True
-        elif len(graph) > 1:
-            # A question stands behind the one that it follows.
-            graph.remove_nodes_from([*graph][len(graph) // 2 :])
-            left_out = len(walk.graph) - len(graph)
-        else:
-            result.text = f"The session does not fit into {budget} tokens as {form}."
-            result.hint = " ".join(filter(None, [*notes, "Give more max_tokens."]))
-            return finish(result, budget)
+    notes = joined(note, session.moved(walk), lost)
+
+    def fits(shown: nx.MultiDiGraph[str], short: str = "") -> bool:
+        left_out = len(walk.graph) - len(shown)
+        more = f"{counted(left_out, 'nodes')} left out." if left_out else ""
+        result.tokens, result.truncated = budget, bool(short or more)
+        result.hint = joined(notes, short, more)
+        result.text = _text(session, walk, shown, form, result.hint)
+        return sending.fits(result, budget)
+
+    if fits(graph):
+        return finish(result, budget)
+    short = ""
+    if form == "json":  # a tree has short answers, a chart none
+        graph, short = _shortened(graph), "Answers are shortened."
+    order = [*graph]  # a question stands behind the one that it follows
+
+    def first(count: int) -> nx.MultiDiGraph[str]:
+        part = graph.copy()
+        part.remove_nodes_from(order[count:])
+        return part
+
+    counts = range(1, len(order) + 1)
+    count = bisect_left(counts, True, key=lambda count: not fits(first(count), short))
+    if not count or not fits(first(count), short):
+        result.text = f"The session does not fit into {budget} tokens as {form}."
+        result.hint = joined(notes, "Give more max_tokens.")
+    return finish(result, budget)
 
 
 def note_text(session: Drift, answer: str) -> str:
@@ -94,28 +103,27 @@ def _text(
     """One form of the graph, the hint inside: behind JSON and charts it would break them."""
     if form == "mermaid":
         return chart(graph) + (f"\n  %% {hint}" if hint else "")
-    if form == "json":
-        now = session.snapshot.manifest.generation
-        header = {**walk.header, "id": session.id, "generation_now": now}
-        return as_json(graph, header | ({"hint": hint} if hint else {}))
-    marked_graph = graph.copy()
-    for _, node in marked_graph.nodes(data=True):
-        node["answer"] = marked(one_line(node["answer"], SHORT), set(node["gone"]))
-    return f"# {one_line(walk.header['query'], 300)}\n{tree(marked_graph, walk.root)}"
+    if form == "tree":
+        return f"# {one_line(walk.header['query'], 300)}\n{tree(graph, walk.root)}"
+    from networkx.readwrite import json_graph
+
+    header = {**walk.header, "id": session.id}
+    header["generation_now"] = session.snapshot.manifest.generation
+    header |= {"hint": hint} if hint else {}
+    data = json_graph.node_link_data(graph, edges="edges")
+    return json.dumps({**data, "session": header}, ensure_ascii=False, sort_keys=True)
 
 
 def _graph(session: Drift, walk: Walk) -> nx.MultiDiGraph[str]:
     """The graph with `gone` at each node: the ids that its answer cites, or that it was shown, and that the
     index no longer has."""
     graph = walk.graph.copy()
-    named = {
-        id: list(dict.fromkeys([*cited_aliases(node["answer"]), *node["context"]]))
-        for id, node in graph.nodes(data=True)
-    }
-    every = sorted({alias for aliases in named.values() for alias in aliases})
-    _, removed = references(session.snapshot, [f"[{alias}]" for alias in every])
-    for id, aliases in named.items():
-        graph.nodes[id]["gone"] = [alias for alias in aliases if alias in removed]
+    for _, node in graph.nodes(data=True):
+        node["gone"] = list(dict.fromkeys([*cited_aliases(node["answer"]), *node["context"]]))
+    every = {alias for _, node in graph.nodes(data=True) for alias in node["gone"]}
+    _, removed = references(session.snapshot, [f"[{alias}]" for alias in sorted(every)])
+    for _, node in graph.nodes(data=True):
+        node["gone"] = [alias for alias in node["gone"] if alias in removed]
     return graph
 
 
@@ -127,17 +135,6 @@ def _shortened(graph: nx.MultiDiGraph[str]) -> nx.MultiDiGraph[str]:
         for name in ("history", "context", "entities", "calls", "tokens", "after"):
             del node[name]
     return shown
-
-
-# ---- forms ---------------------------------------------------------------------------------------
-
-
-def as_json(graph: nx.MultiDiGraph[str], header: Mapping[str, Any]) -> str:
-    """Node-link JSON of a graph of questions, the session's header beside it."""
-    from networkx.readwrite import json_graph
-
-    data = json_graph.node_link_data(graph, edges="edges")
-    return json.dumps({**data, "session": header}, ensure_ascii=False, sort_keys=True)
 
 
 def chart(graph: nx.MultiDiGraph[str]) -> str:
@@ -161,7 +158,8 @@ def tree(graph: nx.MultiDiGraph[str], root: str) -> str:
         return score is None, -(score or 0.0), id
 
     def add(id: str, depth: int) -> None:
-        node, indent = graph.nodes[id], "  " * depth
+        node: dict[str, Any] = graph.nodes[id]
+        indent = "  " * depth
         mark = "" if node["score"] is None else f", score {node['score']:g}"
         again = " (see above)" if id in seen else ""
         lines.append(f"{indent}- `{id}` {node['query']} [{node['status']}{mark}]{again}")
@@ -169,9 +167,9 @@ def tree(graph: nx.MultiDiGraph[str], root: str) -> str:
             return
         seen.add(id)
         if node["answer"]:
-            lines.append(f"{indent}  {one_line(node['answer'], SHORT)}")
-        targets: Sequence[str] = sorted(set(graph.successors(id)), key=place)
-        for target in targets:
+            answer = one_line(node["answer"], SHORT)
+            lines.append(f"{indent}  {marked(answer, node.get('gone', ()))}")
+        for target in sorted(set(graph.successors(id)), key=place):
             add(target, depth + 1)
 
     add(root, 0)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
 from pydantic import (
     AliasChoices,
@@ -35,21 +35,21 @@ def read_score(value: object) -> tuple[float | None, str]:
     if value is None or value == "":
         return None, ""
     sent, match = str(value)[:40], _SCORE.fullmatch(str(value))
-    if isinstance(value, bool) or match is None or (match[2] and int(match[2]) == 0):
+    whole = float(match[2] or 100) if match is not None else 0.0
+    if isinstance(value, bool) or match is None or not whole:
         return None, f"The score {sent!r} cannot be read, so this node has none and ranks last."
     number = float(match[1])
-    if match[2]:
-        number *= 100 / int(match[2])
-    elif 0 < number < 1 and not match[3]:
-        number *= 100
+    if not match[2] and not match[3] and 0 < number < 1:
+        whole = 1.0
+    number *= 100 / whole
     score = min(max(number, 0.0), 100.0)
     moved = "" if score == number else f"The score {sent!r} was moved into 0 to 100."
     return round(score, 2), moved
 
 
 def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
-    """At most `most` questions, and a sentence if more were sent. `value` may be a list, JSON,
-    lines of text, {query: ...}, or an object with a list under any name."""
+    """At most `most` questions without repetitions, and a sentence if more were sent. `value` may be a list,
+    JSON, lines of text, {query: ...}, or an object with a list under any name."""
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.lstrip()[:1] in ("[", "{") else value.splitlines()
@@ -57,44 +57,36 @@ def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
             value = value.splitlines()
     if isinstance(value, Mapping):
         value = next((part for part in value.values() if isinstance(part, list)), [value])
-    found: Iterable[object] = value if isinstance(value, list | tuple) else ()
-    queries: dict[str, None] = {}
-    for entry in found:
-        if isinstance(entry, Mapping):
-            entry = entry.get("query") or entry.get("question")
-        if isinstance(entry, str) and (query := clean_query(entry)):
-            queries[query] = None
-    note = ""
-    if len(queries) > most:
-        note = f"{len(queries)} follow-ups were sent; the first {most} are kept."
-    return list(queries)[:most], note
-
-
-def _queries(value: Any) -> list[str]:
-    """The questions of a list, each on a line, without those that ask nearly the same as an earlier one."""
-    found: dict[str, frozenset[str]] = {}
-    for text in value if isinstance(value, list) else ():
-        query = clean_query(text) if isinstance(text, str) else ""
+    entries = list(value) if isinstance(value, list | tuple) else []
+    asked = (
+        entry.get("query") or entry.get("question") if isinstance(entry, Mapping) else entry
+        for entry in entries
+    )
+    sent = list(dict.fromkeys(clean_query(text) for text in asked if isinstance(text, str)))
+    kept: dict[str, frozenset[str]] = {}
+    for query in filter(None, sent):
         bag = words(query)
-        if query and query not in found and not any(near(bag, other) for other in found.values()):
-            found[query] = bag
-    return list(found)[:FOLLOW_UPS]
-
-
-Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-Score = Annotated[
-    float | None,
-    BeforeValidator(lambda value: read_score(value)[0]),
-    WithJsonSchema({"type": "integer"}),
-]
+        if len(kept) < most and not any(near(bag, other) for other in kept.values()):
+            kept[query] = bag
+    more = len(kept) == most < len(sent)
+    note = f"{len(sent)} follow-ups were sent; the first {most} are kept." if more else ""
+    return list(kept), note
 
 
 class Node(BaseModel):
     """A model's reply to a node of a DRIFT walk. A score that cannot be read is None."""
 
-    answer: Text = Field(validation_alias=AliasChoices("answer", "intermediate_answer"))
-    score: Score = None
-    follow_up_queries: Annotated[list[str], BeforeValidator(_queries)] = []
+    answer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] = Field(
+        validation_alias=AliasChoices("answer", "intermediate_answer")
+    )
+    score: Annotated[
+        float | None,
+        BeforeValidator(lambda value: read_score(value)[0]),
+        WithJsonSchema({"type": "integer"}),
+    ] = None
+    follow_up_queries: Annotated[
+        list[str], BeforeValidator(lambda value: read_follow_ups(value, FOLLOW_UPS)[0])
+    ] = []
 
 
 NODE_SCHEMA = replies.schema_of(Node)

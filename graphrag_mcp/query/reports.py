@@ -101,13 +101,14 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated]
     return kept, {"reports": len(every), "rated": rated, "kept": len(kept), "pruned": pruned}
 
 
-def opening(snapshot: Snapshot, query: str, near: Sequence[Rated], most: int) -> list[Rated]:
+def opening(snapshot: Snapshot, query: str, most: int) -> list[Rated]:
     """The reports that an investigation begins with, `most` of them: those near to the question, and
     behind them, where it names nothing, those of TOP topics of the highest level. The words of a broad
     question ("Which controversies recur?") stand in few reports and choose them by chance; a question
     with a name is about what has it. Where no report is near, topics of the highest level alone."""
+    near = select(snapshot, query)[0]
     if near and any(mention.strong for mention in extract(query[:QUERY_CHARACTERS])):
-        return list(near[:most])
+        return near[:most]
     near = near[: most - TOP]
     known = {report.id for report in near}
     top = sorted(at_level(all_rated(snapshot, query), 0), key=by_rating)
