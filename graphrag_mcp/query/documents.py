@@ -160,7 +160,7 @@ def _on_subject(
     """The documents on a subject that no list `above` has, or the groups of all of them."""
     _, snapshot, kept = part
     facts, notes = documents(snapshot), note_sources.ids(snapshot)
-    passing = frozenset(facts if kept is None else kept.passing_documents(snapshot))
+    passing = frozenset(facts if kept is None else kept.passing_documents)
     found = on(part, subject).without(frozenset(facts) - passing)
     only_notes = notes.issuperset(row.document for row in found.rows)
     notes_apart = not notes.issuperset(passing) and not (found.rows and only_notes)
@@ -248,7 +248,7 @@ def _all(part: Part, sort: str, by: str, room: int) -> Listed:
     """The documents that pass the filters, or their groups, in about `room` characters."""
     _, snapshot, kept = part
     facts, notes = documents(snapshot), note_sources.ids(snapshot)
-    passing = list(facts) if kept is None else kept.passing_documents(snapshot)
+    passing = list(facts) if kept is None else kept.passing_documents
     aside = set() if notes.issuperset(passing) else notes.intersection(passing)
     ids = [id for id in passing if id not in aside]
     head = f"{counted(len(ids), 'documents')}{_span(facts, ids)}."

@@ -9,8 +9,7 @@ from typing import Any
 
 from graphrag_mcp import plugins
 from graphrag_mcp.query import local
-from graphrag_mcp.query.filters import Filters
-from graphrag_mcp.query.narrowed import Narrowed
+from graphrag_mcp.query.filters import Filters, Narrowed
 from graphrag_mcp.query.question import term_worth
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
@@ -71,8 +70,8 @@ def extracts(
 def _scores(snapshot: Snapshot, rows: Sequence[Row], query: str) -> dict[str, float]:
     """The scores of these passages in a search among their documents."""
     ids = {row["id"] for row in rows}
-    filters = Filters(documents=frozenset(row["document_id"] for row in rows))
-    ranking = local.find(Narrowed(snapshot, filters), query[:QUERY], filters=filters)
+    filters = Filters(snapshot, documents=frozenset(row["document_id"] for row in rows))
+    ranking = local.find(Narrowed(filters), query[:QUERY], filters=filters)
     return {passage.id: passage.score for passage in ranking.passages if passage.id in ids}
 
 

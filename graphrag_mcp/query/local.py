@@ -153,7 +153,7 @@ class _Search:
             result.text = f"Nothing on this was found in {len(counters)} corpora ({counts[0]})."
             advice = "Ask with other words, or one corpus alone for nearest names."
         elif filters := sources[0].filters:
-            result.text, advice = filters.nothing(sources[0].snapshot)
+            result.text, advice = filters.nothing()
         else:
             searched = f"{' and '.join(counts)} of corpus {result.corpus}"
             result.text = f"No word of this question occurs in the {searched}."
@@ -286,8 +286,7 @@ def narrowed(
     """The corpora with their filters, without those that know no such field, unless none does."""
     if not filters and min_rating <= 0:
         return [(name, snapshot, None) for name, snapshot in corpora]
-    from graphrag_mcp.query.filters import read
-    from graphrag_mcp.query.narrowed import Narrowed
+    from graphrag_mcp.query.filters import Narrowed, read
 
     parts: list[Part] = []
     refused: BadInput | None = None
@@ -297,7 +296,7 @@ def narrowed(
         except BadInput as error:
             refused = refused or error
             continue
-        parts.append((name, Narrowed(snapshot, kept) if kept else snapshot, kept))
+        parts.append((name, Narrowed(kept) if kept else snapshot, kept))
     if refused and not parts:
         raise refused
     return parts
@@ -340,12 +339,12 @@ def find(
             query,
             vector=vector,
             rerank=asker.rerank if asker is not None and asker.reranks else None,
-            keep=partial(filters.rows, snapshot) if filters is not None else None,
+            keep=filters.rows if filters is not None else None,
         )
     if filters is not None:
         found = replace(found, considered={**found.considered, "filtered": len(found.passages)})
     if filters is not None and filters.first:
-        passages = filters.including(snapshot, found.passages, INCLUDED if query else None)
+        passages = filters.including(found.passages, INCLUDED if query else None)
         found = replace(found, passages=passages)
     return found
 

@@ -188,8 +188,7 @@ def naming(
     sought = [Literal(name, (plain(name),), bare=True) for name in names]
     rows = [row for row, _ in _holding(snapshot, sought)]
     if kept is not None:
-        passing = kept.passing(snapshot, [_ranked(row, 0.0) for row in rows])
-        ids = {passage.id for passage in passing if kept.includes(passage.entity_ids)}
+        ids = kept.passing((row["id"], row["document_id"], row["entity_ids"]) for row in rows)
         rows = [row for row in rows if row["id"] in ids]
     worth, _ = term_worth(snapshot, terms_of(" ".join(names)))
     score = bm25(snapshot, worth)
@@ -316,8 +315,7 @@ def matches(
         rows = snapshot.full_text("passages", list(worth), PROPOSED, COLUMNS)
         held = [(row, set[str]()) for row in rows.to_pylist()]
     if kept is not None:
-        passing = kept.passing(snapshot, [_ranked(row, 0.0) for row, _ in held])
-        ids = {passage.id for passage in passing if kept.includes(passage.entity_ids)}
+        ids = kept.passing((row["id"], row["document_id"], row["entity_ids"]) for row, _ in held)
         held = [(row, forms) for row, forms in held if row["id"] in ids]
     written = [literal.written for literal in literals]
     if either and literals:

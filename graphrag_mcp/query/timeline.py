@@ -94,10 +94,8 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
     rows = snapshot.by_key("passages", values, key, COLUMNS).to_pylist()
     rows = [row for row in rows if row["document_id"] not in notes]
     if kept is not None:
-        rows = [row for row in rows if kept.passage(row["document_id"], row["entity_ids"])]
-        rows = [row for row in rows if kept.includes(row["entity_ids"])]
-        timely = kept.timely(snapshot, [row["id"] for row in rows])
-        rows = [row for row in rows if row["id"] in timely]
+        ids = kept.passing((row["id"], row["document_id"], row["entity_ids"]) for row in rows)
+        rows = [row for row in rows if row["id"] in ids]
     rows.sort(key=lambda row: row["n"])
     passing = [
         statement
@@ -114,7 +112,7 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
     subject = one_line(query.strip('"'), 80)
     about = f' of passages on "{subject}"' if query else ""
     head = " ".join(filter(None, (f"{counted(len(dated), 'statements')}{about} by time.", rest)))
-    passed = kept.passing_documents(snapshot) if kept is not None and not dated else []
+    passed = kept.passing_documents if kept is not None and not dated else []
     if passed and notes.issuperset(passed):
         head += " Only notes pass the filters, and notes stand in no timeline."
     return head, [statement.item().text for statement in dated]

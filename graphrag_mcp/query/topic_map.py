@@ -90,7 +90,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         page.add(f"{others}.")
     if not first:
         passing: set[str] | None = None
-        if kept is not None and not topics.all_pass(kept):
-            passing = {known.documents[unit] for unit in kept.units(snapshot)}
+        if kept is not None and kept.narrows:
+            passing = {known.documents[unit] for unit in kept.units}
         page.add(groups.overview(snapshot, passing, prefix))
     return shown, len(rest)

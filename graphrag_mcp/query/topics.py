@@ -166,17 +166,12 @@ def _sheets(snapshot: Snapshot) -> dict[str, str]:
     return sheets_of(snapshot, times.documents(snapshot).keys() - note_sources.ids(snapshot))
 
 
-def all_pass(kept: Filters | None) -> bool:
-    """Do all text units pass?"""
-    return kept is None or (kept.documents is None and not kept.first and not kept.without)
-
-
 def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> list[Topic]:
     """The communities of a level (of a coarser level where a branch ends sooner), those of most
     documents first, with the text units that pass the filters. The rows of one sheet count as one
     document: 1,500 of them are not what a folder of 40 files is about."""
     known = count(snapshot)
-    passing = None if kept is None or all_pass(kept) else set(kept.units(snapshot))
+    passing = kept.units if kept is not None and kept.narrows else None
     found: dict[str, Topic] = {}
     shown: dict[str, str] = {}
     for unit, path in known.path.items():

@@ -106,7 +106,7 @@ def test_a_document_is_filtered_by_its_alias_too(notes: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ("autor=Ada", "Did you mean 'author'"), ("colour=red", "Known are document, title, uri, kind, tag, topic, entity, type, date, rating, when, said, as_of, and metadata"),
+        ("autor=Ada", "Metadata: author, date, stars, tags"), ("colour=red", "Known are document, title, uri, kind, tag, topic, entity, type, date, rating, when, said, as_of, and metadata"),
         ("crane", "Write filters as"), ("uri>=x", "no order"), ("rating>=high", "number"), ("entity=Xqzwv", "not there"),
         ("author=", "cannot be read"),
     ],

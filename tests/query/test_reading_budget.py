@@ -63,7 +63,6 @@ def test_in_order_of_time_every_relevant_passage_is_seen(crane: Snapshot) -> Non
 def test_a_filter_on_dates_that_nothing_passes_says_once_how_many_have_a_date(crane: Snapshot) -> None:
     found = local_search(crane, "steam crane", filters=["date>=1950"])
     assert found.state == "not_found" and "0 of 13 documents pass" in found.text
-    assert "Dates go from 1931-03-02 to 1931-07-02." in found.text
     assert f"{found.text} {found.hint}".count("8 of 13 documents state no date") == 1
 
 
