@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from os.path import commonprefix
 
-from graphrag_mcp.index.communities import ClusterParams, Leaf
+from graphrag_mcp.index.communities import MOST_LEVELS, MOST_TOPICS, ClusterParams, Leaf
 from graphrag_mcp.text.terms import lists_of
 
 SMALL = 3  # text units; smaller files and folders that lie beside each other are one community
@@ -20,9 +20,9 @@ def by_folder(files: Mapping[str, str], params: ClusterParams) -> Iterator[Leaf]
         paths, way, titles = todo.pop()
         groups = [paths]
         size = sum(len(units[path]) for path in paths)
-        if len(way) < params.max_depth and size > params.max_cluster_size:
+        if len(way) < MOST_LEVELS and size > params.max_cluster_size:
             groups = _siblings(paths, units)
-        if not way and (len(groups) > params.many or len(commonprefix(paths)) > 1):
+        if not way and (len(groups) > MOST_TOPICS or len(commonprefix(paths)) > 1):
             groups = [paths]  # a folder with all of it is a community itself
         if len(groups) > 1 or not way:
             for place, group in enumerate(groups):

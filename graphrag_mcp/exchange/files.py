@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.store import stored
+from graphrag_mcp.text.terms import counted
 
 TABLES = ("documents", "text_units", "entities", "relationships", "communities")
 TABLES += ("community_reports", "covariates")
@@ -386,7 +387,7 @@ class Foreign:
                 self.damaged.append(name)
         return found
 
-    def note(self, count: int, what: str) -> None:
-        """`what` with its number, where there is any."""
+    def note(self, count: int, things: str, what: str) -> None:
+        """`2 claims: left out`, where there are any."""
         if count:
-            self.notes.append(f"{count:,} {what}")
+            self.notes.append(f"{counted(count, things)}: {what}")

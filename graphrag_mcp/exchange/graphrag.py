@@ -51,7 +51,7 @@ def convert(tables: Mapping[str, list[Row]], found: files.Foreign) -> None:
     found.units = [_unit(row, number) for number, row in enumerate(units)]
     found.entities = [_entity(row, number) for number, row in enumerate(tables["entities"])]
     found.relations = [_relation(row, number) for number, row in enumerate(ends)]
-    found.note(len(tables["covariates"]), "claims (covariates) are left out")
+    found.note(len(tables["covariates"]), "claims", "left out (GraphRAG's covariates)")
     found.communities = _communities(tables["communities"])
     found.reports = [_report(row, ours) for row in tables["community_reports"]]
     found.summaries = tables.get("summaries", []) if ours else []

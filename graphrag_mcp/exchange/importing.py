@@ -25,7 +25,6 @@ from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, S
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.derive import unit_ids
-from graphrag_mcp.index.imported import near
 from graphrag_mcp.index.run import Progress, Run
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.packing.references import reference
@@ -180,7 +179,7 @@ class _Writer:
                 found.append((source, target, relation, units))
         why = "no text unit that is there holds them, or an end has no name"
         lost = len(self.foreign.relations) - len(found)
-        self.foreign.note(lost, f"relationships are left out: {why}")
+        self.foreign.note(lost, "relationships", f"left out, {why}")
         return found
 
     def end(self, title: str) -> str:
@@ -204,7 +203,7 @@ class _Writer:
             for id in units:
                 self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
                 self.units_of[key].add(id)
-        self.foreign.note(lost, "entities are left out: no text unit that is there names them")
+        self.foreign.note(lost, "entities", "left out, no text unit that is there names them")
 
     def _ends(self, statements: Sequence[tuple[str, str, Any, list[str]]]) -> None:
         """Ends that are no entity, or not named in a unit that speaks of them, are named there."""
@@ -221,8 +220,8 @@ class _Writer:
                     if id not in self.units_of[key]:
                         self._put(id, "names", imported.Name(key, title, "unknown", ""))
                         self.units_of[key].add(id)
-        what = "ends of relationships are no entities of their own: they have no description"
-        self.foreign.note(len(strange), what)
+        what = "end of a relationship and no entity of its own, so without a description"
+        self.foreign.note(len(strange), "names", what)
 
 
 def _at(rows: list[Any], row: Any) -> int:
@@ -240,19 +239,13 @@ def _at(rows: list[Any], row: Any) -> int:
 def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -> dict[str, Any]:
     """Communities and reports for the log."""
     if not foreign.communities:
-        foreign.note(len(foreign.reports), "reports are left out: their communities are not there")
-        return {"communities": [], "near": {}, "reports": []}
-    ends = [
-        (statement.source, statement.target)
-        for holder in holders
-        for statement in holder.record.statements
-    ]
-    pairs = {(entity_id(min(a, b)), entity_id(max(a, b))) for a, b in ends if a != b}
+        foreign.note(len(foreign.reports), "reports", "left out, their communities are not there")
+        return {"communities": [], "reports": []}
     keys = {entity.id: key_of(entity) for entity in foreign.entities}
     ids = {id: entity_id(key) for id, key in keys.items() if key}
     tree, number_of = tree_of(foreign.communities, ids)
-    what = "communities do not divide their parent, as after an update: they are computed again"
-    foreign.note(len(foreign.communities) - len(tree), what)
+    what = "computed again, for they do not divide their parent, as after an update"
+    foreign.note(len(foreign.communities) - len(tree), "communities", what)
     known = _numbers(foreign, holders, ids, number_of, params)
     reports: list[Row] = []
     members_of = {row["id"]: row["members"] for row in tree}
@@ -268,10 +261,9 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
         )
         row["findings"] = [{"summary": a, "explanation": b} for a, b in pairs_told]
         reports.append(row)
-    what = "reports are left out: their community is not there as it was when they were written"
-    foreign.note(len(foreign.reports) - len(reports), what)
-    roots = {row["id"]: near(row["members"], pairs) for row in tree if not row["parent"]}
-    return {"communities": tree, "near": roots, "reports": reports}
+    what = "left out, their community is not there as it was when they were written"
+    foreign.note(len(foreign.reports) - len(reports), "reports", what)
+    return {"communities": tree, "reports": reports}
 
 
 def _numbers(
@@ -489,8 +481,8 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
     for unit in foreign.units:
         of_document[next((id for id in unit.documents if id in holders), "")].append(unit)
     alone = [unit for unit in of_document.pop("", []) if unit.text.strip()]
-    what = "text units belong to no document that is there: each becomes a document of its own"
-    foreign.note(len(alone), what)
+    what = "in no document that is there, so each becomes a document of its own"
+    foreign.note(len(alone), "text units", what)
     near, headed, apart = 0, 0, len(alone)
     for id, units in of_document.items():
         holder = holders[id]
@@ -515,10 +507,10 @@ def _place_units(foreign: Foreign, holders: dict[str, Holder]) -> list[SourceUni
             record = imported.UnitRecord(place.start, place.end)
             holder.record.units.append(record)
             holder.units[unit.id] = record
-    what = "text units stand nowhere in their document: each becomes a document of its own"
-    foreign.note(len(alone) - apart, what)
-    foreign.note(near, "text units stand in their document without what is at their ends")
-    foreign.note(headed, "text units are taken without the lines of metadata before their text")
+    what = "nowhere in their document, so each becomes a document of its own"
+    foreign.note(len(alone) - apart, "text units", what)
+    foreign.note(near, "text units", "in their document without what is at their ends")
+    foreign.note(headed, "text units", "taken without the lines of metadata before their text")
     return alone
 
 

@@ -27,7 +27,7 @@ def read(folder: Path) -> files.Foreign:
         found.units.append(files.SourceUnit(id, place, _text(chunks[id], "content"), homes))
     states = (str(row.get("status", "")).lower() for row in status.values())
     failed = sum(state.endswith("failed") for state in states)
-    found.note(failed, "documents failed in LightRAG: what is there of them is imported")
+    found.note(failed, "documents", "failed in LightRAG, imported as far as they are there")
     nodes, edges = found.opened(files.GRAPH, partial(files.graph_of, folder)) or ([], [])
     of_entity = _json(folder, "kv_store_entity_chunks.json", found, needed=False)
     of_pair = _json(folder, "kv_store_relation_chunks.json", found, needed=False)

@@ -18,27 +18,24 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 10  # another number when the same content would give another hierarchy
+VERSION = 11  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[int, ...]
 
 
+# Figures of 668 labelled news articles (benchmarks/graph.py).
+COMMON = 0.4  # terms of a larger share of the text units say nothing (0.1: NMI 0.76, not 0.8)
+MOST_TOPICS = 30  # parts of a community
+LEAST = 0.01  # share of the text units that is a topic; those of smaller ones join the nearest
+SAME = 0.85  # share of a community above which a part is no part but the same again
+CLEAR = 0.3  # modularity of a division below the top: few text units reach less by chance
+MOST_LEVELS = 6
+
+
 @dataclass(frozen=True)
 class ClusterParams:
-    """What the clustering may be turned by; figures of 668 labelled news articles."""
-
     max_cluster_size: int = 10  # more text units than these are divided where that is better
     seed: int = 42
-    common: float = 0.4  # terms of a larger share of the units say nothing (0.1: NMI 0.76, not 0.8)
-    few: int = 5  # top communities that there are at least,
-    many: int = 30  # and at most
-    enough: int = 60  # text units from which on there are `few`
-    largest: float = 0.85  # share of a community above which a part is no part but the same again
-    # Modularity of a division below the top under which there is no topic: few text units reach 0.3
-    # by chance, from `sure` on 0.2 is enough.
-    better: float = 0.3
-    sure: int = 150
-    max_depth: int = 6
     sample: int = 4000  # text units that Leiden sees of one community; the others join the nearest
 
 
@@ -336,19 +333,18 @@ def _follow_links(path: dict[str, tuple[int, ...]], links: Edges) -> None:
 
 def _divided(
     texts: Texts, params: ClusterParams, sheets: Mapping[str, str], check: Callable[[], None]
-) -> Iterator[tuple[list[int], tuple[int, ...]]]:
+) -> Iterator[tuple[list[int], Way]]:
     """The leaves, each with its way from the top; groups are numbered, the largest first."""
     import numpy as np
 
-    small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
     by_sheet = lists_of((sheets.get(id, ""), place) for place, id in enumerate(texts.ids))
     others = np.array(by_sheet.pop("", []), np.int64)
-    todo: list[tuple[Any, tuple[int, ...]]] = [(others, ())]
+    todo: list[tuple[Any, Way]] = [(others, ())]
     while todo and texts.ids:
         check()
         units, way = todo.pop()
         groups = [units] if len(units) else []
-        if len(way) < params.max_depth and len(units) > (small if way else params.max_cluster_size):
+        if len(way) < MOST_LEVELS and len(units) > params.max_cluster_size:
             groups = _groups(texts, units, params, top=not way)
         if not way:
             groups += map(np.array, by_sheet.values())
@@ -364,38 +360,26 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     import numpy as np
 
     sample = units[: params.sample]  # ids are hashes, so the first ones are a sample
-    unit, term, weight = _weighted(texts, units, sample, params.common)
-    seen = np.flatnonzero(np.isin(units, sample))
-    inner = np.isin(unit, seen)
-    few = params.few if top and len(units) >= params.enough else 2
-    least = max(3 if top else 2, min(params.max_cluster_size, len(sample) // (100 if top else 20)))
+    unit, term, weight = _weighted(texts, units, sample)
+    seen = np.isin(unit, np.flatnonzero(np.isin(units, sample)))
+    quality, found = _leiden(unit[seen], term[seen], weight[seen], params.seed)
     labels = np.full(len(units), -1)
-    quality, found = 0.0, dict[int, int]()
-    sizes = large = np.zeros(0, np.int64)
-    for resolution in (1.0, 1.1, 1.2, 1.35, 1.5) if top else (1.0, 0.8, 0.6):
-        quality, found = _leiden(unit[inner], term[inner], weight[inner], resolution, params.seed)
-        labels[:] = -1
-        for place, label in found.items():
-            labels[place] = label
-        sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
-        large = np.flatnonzero(sizes >= least)
-        if len(large) >= few:
-            break
-    better = params.better if len(found) < params.sure else params.better - 0.1
-    if len(large) < 2 or (not top and quality < better):
+    for place, label in found.items():
+        labels[place] = label
+    sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
+    large = np.argsort(-sizes, kind="stable")[:MOST_TOPICS]
+    large = large[sizes[large] >= max(3, LEAST * len(sample))]
+    if len(large) < 2 or (not top and quality < CLEAR):
         return [units]
-    large = large[np.argsort(-sizes[large], kind="stable")][: params.many]
     renamed = np.full(len(sizes) + 1, -1)
     renamed[large] = np.arange(len(large))
     labels = _nearest(renamed[labels], unit, term, weight, len(large))
-    labels = _by_document(labels, texts.document[units])
+    labels[labels < 0] = 0  # what shares no term with any other goes with most
     groups = [units[labels == label] for label in range(len(large))]
-    if max(map(len, groups)) > params.largest * len(units) and not top:
-        return [units]
-    return groups
+    return [units] if max(map(len, groups)) > SAME * len(units) and not top else groups
 
 
-def _weighted(texts: Texts, units: Any, sample: Any, common: float) -> tuple[Any, Any, Any]:
+def _weighted(texts: Texts, units: Any, sample: Any) -> tuple[Any, Any, Any]:
     """Characteristic terms as (place in `units`, term, weight), each unit of length 1."""
     import numpy as np
 
@@ -404,16 +388,14 @@ def _weighted(texts: Texts, units: Any, sample: Any, common: float) -> tuple[Any
     at = np.arange(ends[-1]) + np.repeat(texts.first[units] - ends + lengths, lengths)
     unit, term, count = np.repeat(np.arange(len(units)), lengths), texts.term[at], texts.count[at]
     unit_counts = np.bincount(term[np.isin(units, sample)[unit]], minlength=len(texts.words))
-    most = max(common * len(sample), min(3, len(sample) - 1))
+    most = max(COMMON * len(sample), min(3, len(sample) - 1))
     kept = ((unit_counts >= 2) & (unit_counts <= most))[term]
     unit, term, count = unit[kept], term[kept], count[kept]
     weight = (1 + np.log(count)) * np.log(len(sample) / unit_counts[term])
     return unit, term, weight / np.sqrt(np.bincount(unit, weight**2, len(units)))[unit]
 
 
-def _leiden(
-    unit: Any, term: Any, weight: Any, resolution: float, seed: int
-) -> tuple[float, dict[int, int]]:
+def _leiden(unit: Any, term: Any, weight: Any, seed: int) -> tuple[float, dict[int, int]]:
     """Modularity, and the group of each text unit that has a term."""
     from graspologic_native import leiden
 
@@ -426,7 +408,7 @@ def _leiden(
     quality, found = leiden(
         edges=edges,
         starting_communities=None,
-        resolution=resolution,
+        resolution=1.0,
         randomness=0.001,
         # Modularity of 2,884 passages with 1 to 4: 0.420, 0.434, 0.435, 0.435; CPU 0.40 to 0.79 s.
         iterations=4,
@@ -455,15 +437,3 @@ def _nearest(labels: Any, unit: Any, term: Any, weight: Any, many: int) -> Any:
         near[label] = np.bincount(unit[left], weight[left] * centre[label, term[left]], len(labels))
     best = np.where(near.max(axis=0) > 0, near.round(9).argmax(axis=0), -1)
     return np.where(labels < 0, best, labels)
-
-
-def _by_document(labels: Any, document: Any) -> Any:
-    """Text units that share no term with any other go with most of their document, or with most."""
-    import numpy as np
-
-    left = np.flatnonzero(labels < 0)
-    whole = int(np.bincount(labels[labels >= 0]).argmax())
-    for place in left.tolist():
-        mine = labels[(document == document[place]) & (labels >= 0)]
-        labels[place] = np.bincount(mine).argmax() if len(mine) else whole
-    return labels

@@ -2,15 +2,14 @@
 
 The log of imports is part of the truth, as the documents are: it gives for a document its text
 units with their names and statements, so whatever derives the tables again gives what was
-imported. Imported communities and reports stand in the place of computed ones as long as they speak
-of the same entities: a top community whose entities have the very relationships that were imported
-keeps its subtree."""
+imported. Imported communities and reports stand in the place of computed ones: a top community keeps its
+subtree as long as its entities are there and none is linked with an entity that no import brought."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -65,17 +64,14 @@ class _Graph(TypedDict):
     """Communities and reports in the log of imports."""
 
     communities: list[_Community]
-    near: dict[str, str]
     reports: list[_Report]
 
 
 @dataclass
 class ImportedGraphs:
-    """What all imports of a corpus brought: communities by id, of each top one what it is linked
-    by, and reports."""
+    """What all imports of a corpus brought: communities by id, and reports."""
 
     communities: dict[str, Community] = field(default_factory=dict)
-    near: dict[str, str] = field(default_factory=dict)
     reports: dict[str, Row] = field(default_factory=dict)  # by the hash of their members
 
     def report(self, community: Community) -> Row | None:
@@ -94,19 +90,11 @@ def imported_graphs(snapshot: Snapshot) -> ImportedGraphs:
             below, members = tuple(sorted(children[entry["id"]])), tuple(entry["members"])
             community = Community(entry["id"], entry["level"], entry["parent"], below, members)
             found.communities.setdefault(community.id, community)
-        found.near |= body["near"]
         for report in body["reports"]:
             found.reports.setdefault(content_id(*report["members"]), {})[report["community"]] = (
                 report
             )
     return found
-
-
-def near(members: Iterable[str], pairs: Iterable[tuple[str, str]]) -> str:
-    """A hash of all relationships that touch these entities; `pairs` may hold others."""
-    inside = set(members)
-    touching = (pair for pair in pairs if not inside.isdisjoint(pair))
-    return content_id("near", *sorted({f"{min(pair)} {max(pair)}" for pair in touching}))
 
 
 def hierarchy(
@@ -143,31 +131,21 @@ def hierarchy(
 
 
 def _fitting(found: ImportedGraphs, entities: Container[str], edges: Edges) -> set[str]:
-    """Top communities that are linked as they were when they were imported."""
-    neighbours: dict[str, set[str]] = defaultdict(set)
-    for a, b, weight in edges:
-        if a != b and weight > 0:
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    kept: set[str] = set()
+    """Top communities whose entities are there, in no other one, and linked with no stranger."""
     root_of: dict[str, str] = {}
-    for id in sorted(found.near):
-        members = found.communities[id].members
-        pairs = ((member, other) for member in members for other in neighbours.get(member, ()))
-        fits = all(member in entities and member not in root_of for member in members)
-        if fits and near(members, pairs) == found.near[id]:
+    kept: set[str] = set()
+    for id, community in sorted(found.communities.items()):
+        members = community.members
+        if not community.parent and all(
+            member in entities and member not in root_of for member in members
+        ):
             kept.add(id)
             root_of |= dict.fromkeys(members, id)
-    while True:  # who is linked with no one but them must be clustered with them
-        alone = [
-            id
-            for id in neighbours
-            if root_of.get(id) not in kept
-            and all(root_of.get(other) in kept for other in neighbours[id])
-        ]
-        if not alone:
-            return kept
-        kept -= {root_of[other] for id in alone for other in neighbours[id]}
+    for ends in edges:
+        for one, other in (ends[:2], ends[1::-1]):
+            if one in root_of and other not in root_of:
+                kept.discard(root_of[one])
+    return kept
 
 
 def _subtree(found: ImportedGraphs, root: str) -> list[str]:

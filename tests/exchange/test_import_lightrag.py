@@ -115,7 +115,7 @@ def test_the_command_imports_and_searches_cite(tmp_path: Path) -> None:
     done = run_here("import", source, "--home", tmp_path / "home", "--corpus", "c", "--json")
     assert done.returncode == 0, done.stderr
     body = json.loads(done.stdout)
-    assert (body["corpus"], body["counts"]["entities"], body["notes"]) == ("c", 7, ["1 claims (covariates) are left out"])
+    assert (body["corpus"], body["counts"]["entities"], body["notes"]) == ("c", 7, ["1 claim: left out (GraphRAG's covariates)"])
     found = run_here("search", "What did Mira Castellan sell?", "--home", tmp_path / "home", "--corpus", "c", "--json")
     told = json.loads(found.stdout)
     assert "[t1] lamp.txt\n" in told["text"] and "Mira Castellan" in told["text"], found.stdout + found.stderr
