@@ -39,6 +39,7 @@ READ_TOKENS = 4_000  # of context for the model at least: a short reply needs no
 REPORTS_TOKENS = 12_000  # of reports for a question about the whole corpus
 REPORTS, REPORT_CHARACTERS = 20, 4_000
 MOST_WORDS, LEAST_WORDS = 2_000, 60
+TITLE = 120  # characters of a title
 PLACES = 2  # of a cited entity, relationship or report: where its first statements stand
 ENDS = ("source_id", "target_id")
 SPARE = 150  # tokens beside an answer from which on the passages that it cites are shown
@@ -46,6 +47,7 @@ NO_MODEL = (
     "No model is configured, so this is context without an answer: answer from it yourself, or set "
     "GRAPHRAG_MCP_CHAT_MODEL and ask again."
 )
+NOT_FINISHED = "The model has not finished; the same call again will have its answer."
 CUT = "The model's answer was cut off where its length limit is; the same call again asks again."
 _DATA = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
 
@@ -70,15 +72,18 @@ class Meter:
     def usage(self) -> dict[str, Any]:
         """{calls, prompt_tokens, output_tokens, by_stage} since the beginning; zeros when the reply
         cache knew it all."""
-        now, stages = self.asker.spent().record(), {}
-        for kind, counts in now.pop("by_stage").items():
-            if any((grown := _less(counts, self.before["by_stage"].get(kind, {}))).values()):
-                stages[kind] = grown
-        return {**_less(now, self.before), "by_stage": stages}
+        return _grown(self.asker.spent().record(), self.before)
 
 
-def _less(now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: round(value - then.get(name, 0), 6) for name, value in now.items()}
+def _grown(now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
+    """By how much each number of an account grew; what is nested only where it did."""
+    grown: dict[str, Any] = {}
+    for name, value in now.items():
+        if not isinstance(value, Mapping):
+            grown[name] = round(value - then.get(name, 0), 6)
+        elif any((part := _grown(value, then.get(name, {}))).values()):
+            grown[name] = part
+    return grown
 
 
 # ---- questions to a model ------------------------------------------------------------------------
@@ -211,8 +216,9 @@ def with_answer(
     if reply is not None and reply.by:
         cursor = question.cursor
         return answered(result, reply, budget, snapshot=snapshot, shown=items, cursor=cursor)
-    if reply is None:
-        unfinished(result)
+    if reply is None:  # it is still at it: the context now, the answer at the next call
+        result.state = "partial"
+        note(result, NOT_FINISHED)
     else:
         result.state = "failed"
         note(result, failed(reply.reason))
@@ -244,27 +250,13 @@ def answered(
         note(result, f"References of the model to what it was not given were removed: {unknown}.")
     elif not cited:
         note(result, "The answer cites nothing; check it against the context.")
-    result.citations = places
-    passages = [item for item in shown if item.id in {place.id for place in places}]
     result.text, result.next_cursor, result.truncated = result.answer, cursor, bool(cursor)
-    if passages and sending.size(result)[0] <= budget - SPARE:
+    passages = [item for item in shown if item.id in {place.id for place in places}]
+    if passages and sending.size(result).tokens <= budget - SPARE:
         sections = [packing.Section("Sources", passages, 1.0, more=bool(cursor))]
         result = compose(result, sections, budget, intro=result.answer)
-        result.citations = places
-        return finish(result, budget)
-    # No room for context: the text keeps the whole answer, and its copy is shortened first.
-    result.tokens = budget
-    shorten_usage(result, budget)
-    if (over := sending.size(result)[0] - budget) > 0:
-        room = max(count_tokens(result.answer) - over - 20, 20)
-        result.answer = f"{packing.shorten(result.answer, room)} …"
+    result.citations = places
     return finish(result, budget)
-
-
-def shorten_usage(result: SearchResult | DriftResult, budget: int) -> None:
-    """Let accounts go before words when a result is over its budget."""
-    if sending.size(result)[0] > budget:
-        result.usage = {"calls": result.usage["calls"]} if "calls" in result.usage else {}
 
 
 # ---- what a model's failure looks like -----------------------------------------------------------
@@ -289,15 +281,6 @@ def failed(reason: str) -> str:
         return NO_MODEL
     why = packing.one_line(reason or "no reply", 160).rstrip(".")
     return f"The model gave no answer ({why}), so this is context without one: answer from it, or try again."
-
-
-def unfinished(result: SearchResult) -> None:
-    """A model that is still at it: the context now, the answer at the next call."""
-    result.state = "partial"
-    note(
-        result,
-        "The model has not finished; its answer is kept, so the same call again will have it soon.",
-    )
 
 
 def deadline(seconds: float) -> Callable[[], float]:
@@ -327,20 +310,20 @@ def _references(
 ) -> dict[str, str]:
     """What each cited id stands for, in the order of the answer: document and lines of a source;
     of another row its title with the first documents and lines that it comes from."""
-    listed = {citation.id: _place(citation) for citation in places}
+    listed = {place.id: _place(place) for place in places}
     for letter, table in (("c", "reports"), ("e", "entities"), ("r", "relationships")):
         rows = context.numbered(snapshot, table, [int(id[1:]) for id in cited if id[0] == letter])
         title = context.titles(snapshot, rows) if letter == "r" else {}
         for row in rows:
-            ends = [packing.one_line(title.get(row.get(end, ""), ""), 70) for end in ENDS]
-            name = " - ".join(ends) if letter == "r" else packing.one_line(row["title"], 150)
+            names = [title.get(row[end], "") for end in ENDS] if letter == "r" else [row["title"]]
+            name = " - ".join(packing.one_line(name, TITLE) for name in names)
             listed[f"{letter}{row['n']}"] = f"{name}{_from(snapshot, row)}"
     return {id: listed[id] for id in dict.fromkeys(cited) if id in listed}
 
 
 def _place(citation: Citation) -> str:
     lines = f", lines {citation.line_start}-{citation.line_end}" if citation.line_start else ""
-    return f"{packing.one_line(citation.title, 150)}{lines}"
+    return f"{packing.one_line(citation.title, TITLE)}{lines}"
 
 
 def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
@@ -348,8 +331,6 @@ def _from(snapshot: Snapshot, row: Mapping[str, Any]) -> str:
     units = [sentence["text_unit_id"] for sentence in row.get("evidence") or ()]
     units += references.referenced_ids(row.get("full_content") or "").get("Sources", [])
     units = list(dict.fromkeys(units)) or row["text_unit_ids"]
-    places = [
-        _place(citation) for citation in context.unit_citations(snapshot, units[:PLACES]).values()
-    ]
+    places = map(_place, context.unit_citations(snapshot, units[:PLACES]).values())
     more = f"; {len(units) - PLACES} more" if len(units) > PLACES else ""
-    return f" ({'; '.join(places)}{more})" if places else ""
+    return f" ({'; '.join(places)}{more})" if units else ""

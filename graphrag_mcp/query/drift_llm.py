@@ -41,7 +41,6 @@ REDUCE_TOKENS = 12_000  # of answers for the last prompt
 LOW = 10  # a score below which an answer has found nothing to ask more about
 NO_MODEL = "mode auto needs a model (set GRAPHRAG_MCP_CHAT_MODEL), so this is mode step: you answer each node."
 YOURSELF = "No model is configured: do it yourself, or set GRAPHRAG_MCP_CHAT_MODEL."
-NOT_FINISHED = "The model has not finished; the same call again will have its answer."
 TIME_IS_UP = "Time is up; the walk goes on with the same call, and nothing answered is asked again."
 
 
@@ -213,7 +212,7 @@ def answer_node(
                 _answer(session, asker, [id], answers.deadline(seconds))
             return _answered(session, id, meter, open_next, budget)
         except Stopped as stopped:
-            why = answers.failed(str(stopped)) if str(stopped) else NOT_FINISHED
+            why = answers.failed(str(stopped)) if str(stopped) else answers.NOT_FINISHED
     result = session.step(id, max_tokens=budget)
     note(result, why)
     return finish(result, budget)
@@ -295,5 +294,4 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
         arguments = f'query="{query}", mode="auto", corpus="{header["corpus"]}", {limits}'
         result.next_call = f"drift_search({arguments})"
         note(result, TIME_IS_UP)
-    answers.shorten_usage(result, budget)
     return finish(result, budget)
