@@ -125,9 +125,7 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    return joined(
-        not_there([snapshot], absent), _listed("Looked for instead", [*instead][:INSTEAD])
-    )
+    return joined(not_there([snapshot], absent), listed("Looked for instead", [*instead][:INSTEAD]))
 
 
 def not_there(snapshots: Sequence[Snapshot], words: Sequence[str]) -> str:
@@ -136,13 +134,16 @@ def not_there(snapshots: Sequence[Snapshot], words: Sequence[str]) -> str:
     inside = set[str]().union(*(contained(snapshot, words) for snapshot in snapshots))
     within = "Only inside of other words or addresses, where search_text finds it in quotes"
     return joined(
-        _listed("Nowhere in this corpus", [word for word in words if word not in inside]),
-        _listed(within, [word for word in words if word in inside]),
+        listed("Nowhere in this corpus", [word for word in words if word not in inside]),
+        listed(within, [word for word in words if word in inside]),
     )
 
 
-def _listed(what: str, words: Sequence[str]) -> str:
-    return f"{what}: {', '.join(map(repr, words))}." if words else ""
+def listed(what: str, words: Sequence[str]) -> str:
+    """`Nowhere in this corpus: 'Orl', 'Venn'.`; "" for no words."""
+    more = f" and {len(words) - ABSENT} more" if len(words) > ABSENT else ""
+    shown = ", ".join(repr(one_line(word, 80)) for word in words[:ABSENT])
+    return f"{what}: {shown}{more}." if words else ""
 
 
 def _absent_words(found: Ranking) -> list[str]:

@@ -3,9 +3,9 @@ and whether the corpus holds what they name."""
 
 from __future__ import annotations
 
+from graphrag_mcp.query.literals import identifier, quoted
 from graphrag_mcp.query.overview import asked_about
 from graphrag_mcp.query.question import NAME_CHARACTERS
-from graphrag_mcp.query.text_search import identifier, quoted
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import entity_id
 

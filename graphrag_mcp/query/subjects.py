@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import digests, entities, hits, local, render, text_search
+from graphrag_mcp.query import digests, entities, hits, literals, local, render, text_search
 from graphrag_mcp.query.filters import Part, documents
 from graphrag_mcp.query.notes import missing
 from graphrag_mcp.query.plugin import plugin_of
@@ -86,7 +86,7 @@ def on(part: Part, subject: str) -> Found:
             return _naming(part, row)
         # Documents use a definition without a statement.
         subject = f'"{row["title"].rpartition(".")[2]}"'
-    return _holding(part, subject) if text_search.quoted(subject) else _saying(part, subject)
+    return _holding(part, subject) if literals.quoted(subject) else _saying(part, subject)
 
 
 def _is_called(row: Mapping[str, Any], asked: str) -> bool:
@@ -113,7 +113,7 @@ def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
     naming = [
         row
         for row in text_search.naming(snapshot, forms, kept)
-        if any(text_search.is_word(row["text"], form, " " not in form) for form in forms)
+        if any(literals.is_word(row["text"], form, " " not in form) for form in forms)
     ]
     known = entities.name_ids([entity])
     passage: dict[str, str] = {}
@@ -134,14 +134,14 @@ def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
 def _holding(part: Part, subject: str) -> Found:
     """Every document that holds what stands in quotes, with its best sentence or line of it."""
     _, snapshot, kept = part
-    found, literals, note = text_search.matches(snapshot, subject, kept, "document_id")
+    found, written, note = text_search.matches(snapshot, subject, kept, "document_id")
     best: dict[str, str] = {}
     for passage in found.passages:
         best.setdefault(passage.document_id, passage.id)
 
     def line(id: str, _: int) -> str:
         read = hits.read(snapshot, [(id, 1.0)])
-        return render.line_of(read[0], {}, literals) if read else ""
+        return render.line_of(read[0], {}, written) if read else ""
 
     rows = [Row(document, partial(line, id)) for document, id in best.items()]
     most = "most of " if note else ""

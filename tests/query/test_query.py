@@ -21,11 +21,12 @@ from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.literals import quoted
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
-from graphrag_mcp.query.text_search import MOST, quoted, search_text
+from graphrag_mcp.query.text_search import MOST, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
