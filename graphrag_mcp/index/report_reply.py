@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator
 
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow
 from graphrag_mcp.index.report_extractive import Report
-from graphrag_mcp.index.report_prompt import Prompted, ReportPrompt, Topic
+from graphrag_mcp.index.report_prompt import Prompted, Ref, ReportPrompt, Topic
 from graphrag_mcp.index.unsupported import numbers
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Ask
@@ -32,7 +32,7 @@ CRITERIA = "how important the topic is for understanding the whole: its reach, a
 OWN_LANGUAGE = "the language that most of the rows are in"
 PER_GROUP = 5  # references of one kind after a statement
 LONGEST_REPLY = 400_000  # characters; a report has some 5,000
-LONGEST_TITLE, LONGEST_HEADING, LONGEST_WHY, LONGEST_TEXT = 160, 300, 600, 4_000
+LONGEST_LINE, LONGEST_TEXT = 300, 4_000
 MOST_FINDINGS = 15
 
 
@@ -98,81 +98,20 @@ def parse_report(reply: str) -> Draft:
     if len(reply) > LONGEST_REPLY:
         raise BadReply("the reply was far too long")
     report = replies.validated(ReportSaid, reply)
-    title, summary = _line(report.title, LONGEST_TITLE), _paragraphs(report.summary)
+    title, summary = _line(report.title), _paragraphs(report.summary)
     if not (any(map(str.isalnum, title)) and any(map(str.isalnum, summary))):
         raise BadReply("the report has no title or no summary")
     said = [(f.summary, _paragraphs(f.explanation)) for f in report.findings[:MOST_FINDINGS]]
-    findings = tuple(
-        (_line(heading, LONGEST_HEADING) or one_line(text, LONGEST_HEADING), text)
-        for heading, text in said
-        if text
-    )
+    findings = tuple((_line(heading) or _line(text), text) for heading, text in said if text)
     if not cited("\n".join([summary, *(text for _, text in findings)])):
         raise BadReply(
             "no statement of the report cites its rows as the question asks: [Data: ...]"
         )
-    why = _line(report.rating_explanation, LONGEST_WHY)
-    return Draft(title, summary, report.rating, why, findings)
+    return Draft(title, summary, report.rating, _line(report.rating_explanation), findings)
 
 
-def checked(draft: Draft, shown: Prompted) -> Draft:
-    """The draft without findings that cite no row of the question. Raises BadReply where no statement cites
-    any: none of it would be shown but its title."""
-
-    def cites_row(references: Sequence[Cited]) -> bool:
-        return any(
-            1 <= number <= len(shown.numbering.get(table, ()))
-            for found in references
-            for table, numbers in found.numbers.items()
-            for number in numbers
-        )
-
-    def kept(text: str) -> list[str]:
-        return [said for said, references in statements(text) if cites_row(references)]
-
-    findings = tuple(finding for finding in draft.findings if kept(finding[1]))
-    texts = [draft.summary, *(text for _, text in draft.findings)]
-    cited_rows = [said for text in texts for said in kept(text)]
-    if not cited_rows:
-        raise BadReply("the report cites only rows that the question does not show")
-    left_out = sum(len(statements(text)) for text in texts) - len(cited_rows)
-    shown_texts = [draft.title, *(heading for heading, _ in findings), *cited_rows]
-    missing = dict.fromkeys(number for text in shown_texts for number in _invented(text, shown))
-    return replace(draft, findings=findings, left_out=left_out, unsupported=tuple(missing))
-
-
-def statements(text: str) -> list[tuple[str, list[Cited]]]:
-    """What a text says up to each of its references, with this and those that follow at once; what stands behind
-    the last one has none."""
-    found: list[Cited] = []
-
-    def mark(cited_rows: Cited) -> str:
-        found.append(cited_rows)
-        return "\0"
-
-    *parts, rest = replace_references(text.replace("\0", ""), mark).split("\0")
-    told: list[tuple[str, list[Cited]]] = []
-    for part, cited_rows in zip(parts, found, strict=True):
-        if any(map(str.isalnum, part)) or not told:
-            told.append((part.rstrip(), []))
-        told[-1][1].append(cited_rows)
-    return [*told, (rest, [])] if any(map(str.isalnum, rest)) else told
-
-
-def _invented(text: str, shown: Prompted) -> list[str]:
-    """The numbers of a statement that no row has; none where the words of the rows are not known any more."""
-    if shown.words is None:
-        return []
-    return numbers(replace_references(text, lambda _: ""), shown.words)
-
-
-def no_source_of(numbers: Sequence[str]) -> str:
-    """`not in what it was written from: 1909, 12`"""
-    return f"not in what it was written from: {', '.join(dict.fromkeys(numbers))}"
-
-
-def _line(value: str, limit: int) -> str:
-    return one_line(replies.clean(value, LONGEST_TEXT).strip("#*_ "), limit)
+def _line(value: str) -> str:
+    return one_line(replies.clean(value, LONGEST_TEXT).strip("#*_ "), LONGEST_LINE)
 
 
 def _paragraphs(value: str) -> str:
@@ -181,98 +120,137 @@ def _paragraphs(value: str) -> str:
     return cut(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), LONGEST_TEXT)
 
 
-# ---- the report -----------------------------------------------------------------------------------
+# ---- its statements -------------------------------------------------------------------------------
 
 
-def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Report:
-    """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
-    writer = _Writer(topic, shown)
-    told = ((writer.heading(heading), writer.written(text)) for heading, text in draft.findings)
-    findings = [{"summary": heading, "explanation": text} for heading, text in told if text]
-    title = writer.heading(draft.title) or base.title
-    summary = writer.written(draft.summary) or base.summary
-    sections = (f"## {finding['summary']}\n\n{finding['explanation']}" for finding in findings)
-    rated = draft.rating is not None
-    return replace(
-        base,
-        title=title,
-        summary=summary,
-        full_content="\n\n".join([f"# {title}", summary, *sections]),
-        findings=json.dumps(findings, ensure_ascii=False),
-        method="llm",
-        rank=draft.rating if draft.rating is not None else base.rank,
-        rating_explanation=rated and _plain(draft.rating_explanation) or base.rating_explanation,
+class Statement(NamedTuple):
+    """What a text says up to a reference, and for this and each that follows at once the rows that it
+    names."""
+
+    text: str
+    cited: list[list[Ref]]
+
+
+def statements(text: str, shown: Prompted) -> list[Statement]:
+    """The statements of a text; references to rows that the question does not show are left out."""
+    found: list[list[Ref]] = []
+
+    def mark(reference: Cited) -> str:
+        rows = [
+            shown.numbering[table][number - 1]
+            for table, numbers in reference.numbers.items()
+            for number in numbers
+            if 1 <= number <= len(shown.numbering.get(table, ()))
+        ]
+        found.append(rows)
+        return "\0"
+
+    told: list[Statement] = []
+    for at, part in enumerate(replace_references(text.replace("\0", ""), mark).split("\0")):
+        if any(map(str.isalnum, part)) or not told:
+            told.append(Statement(part.rstrip(), []))
+        told[-1].cited.extend(filter(None, found[at : at + 1]))
+    return [
+        statement for statement in told if any(map(str.isalnum, statement.text)) or statement.cited
+    ]
+
+
+def checked(draft: Draft, shown: Prompted) -> Draft:
+    """The draft without findings that cite no row of the question. Raises BadReply where no statement cites
+    any: none of it would be shown but its title."""
+    told = [
+        statements(text, shown) for text in (draft.summary, *(text for _, text in draft.findings))
+    ]
+    kept = [[said.text for said in every if said.cited] for every in told]
+    texts = [text for every in kept for text in every]
+    if not texts:
+        raise BadReply("the report cites only rows that the question does not show")
+    findings = tuple(
+        finding for finding, said in zip(draft.findings, kept[1:], strict=True) if said
     )
+    texts += [draft.title, *(heading for heading, _ in findings)]
+    missing = dict.fromkeys(number for text in texts for number in _invented(text, shown))
+    left_out = sum(map(len, told)) - sum(map(len, kept))
+    return replace(draft, findings=findings, left_out=left_out, unsupported=tuple(missing))
 
 
-def _joined(*parts: str) -> str:
-    return " ".join(filter(None, parts))
+def _invented(text: str, shown: Prompted) -> list[str]:
+    """The numbers of a statement that no row has; none where the words of the rows are not known any more."""
+    return [] if shown.words is None else numbers(_plain(text), shown.words)
 
 
 def _plain(text: str) -> str:
     return " ".join(replace_references(text, lambda _: "").split())
 
 
-class _Writer:
-    """Numbers of a prompt as content ids, with the text units that the lines rest on, and a mark where a
-    statement has numbers that the lines do not have."""
+def no_source_of(numbers: Sequence[str]) -> str:
+    """`not in what it was written from: 1909, 12`"""
+    return f"not in what it was written from: {', '.join(dict.fromkeys(numbers))}"
 
-    def __init__(self, topic: Topic, shown: Prompted) -> None:
-        self.shown = shown
-        self.entities = {row.id: row for row in topic.entities}
-        self.edges = {edge.id: edge for edge in topic.edges}
 
-    def written(self, text: str) -> str:
-        """The statements of a text with stored references; one without any that leads to a text is left out."""
+# ---- the report -----------------------------------------------------------------------------------
+
+
+def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Report:
+    """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
+    entities = {row.id: row for row in topic.entities}
+    edges = {edge.id: edge for edge in topic.edges}
+
+    def marked(text: str) -> str:
+        """With a mark where it has numbers that no row has."""
+        invented = _invented(text, shown)
+        return f"{text} ({no_source_of(invented)})" if invented else text
+
+    def written(text: str) -> str:
+        """The statements with content ids for numbers; those that lead to no text are left out."""
         parts = []
-        for statement, cited_rows in statements(text):
-            references = [self._reference(found, statement) for found in cited_rows]
-            if any(references):
-                parts.append(_joined(statement, self.doubt(statement), *references))
+        for said in statements(text, shown):
+            stored = [_reference(rows, entities, edges, said.text) for rows in said.cited]
+            if any(stored):
+                parts.append(" ".join([marked(said.text), *filter(None, stored)]))
         return "".join(parts).strip()
 
-    def heading(self, text: str) -> str:
-        """A heading or title without references."""
-        return _joined(_plain(text), self.doubt(text))
-
-    def doubt(self, statement: str) -> str:
-        """A mark for a statement with numbers that no line has; "" for any other."""
-        invented = _invented(statement, self.shown)
-        return f"({no_source_of(invented)})" if invented else ""
-
-    def _reference(self, found: Cited, statement: str) -> str:
-        """`[Data: ...]` in content ids; "" when nothing of it leads to a text."""
-        numbering = self.shown.numbering
-        refs = [
-            numbering[table][number - 1]
-            for table, numbers in found.numbers.items()
-            for number in numbers
-            if 1 <= number <= len(numbering.get(table, ()))
-        ]
-        edges = [id for ref in refs for id in ref.relationships if id in self.edges]
-        entities = [id for ref in refs for id in ref.entities if id in self.entities]
-        rows: list[EntityRow | EdgeRow] = [self.edges[id] for id in edges]
-        rows += [self.entities[id] for id in entities]
-        sources = _best_sources(rows, [id for ref in refs for id in ref.sources], statement)
-        if not sources:
-            return ""
-        groups = ("Entities", entities), ("Relationships", edges), ("Sources", sources)
-        return reference(groups, PER_GROUP)
+    told = ((marked(_plain(heading)), written(text)) for heading, text in draft.findings)
+    findings = [{"summary": heading, "explanation": text} for heading, text in told if text]
+    title = marked(_plain(draft.title)) or base.title
+    summary = written(draft.summary) or base.summary
+    sections = (f"## {finding['summary']}\n\n{finding['explanation']}" for finding in findings)
+    report = replace(
+        base,
+        title=title,
+        summary=summary,
+        full_content="\n\n".join([f"# {title}", summary, *sections]),
+        findings=json.dumps(findings, ensure_ascii=False),
+        method="llm",
+    )
+    if draft.rating is None:
+        return report
+    why = _plain(draft.rating_explanation) or base.rating_explanation
+    return replace(report, rank=draft.rating, rating_explanation=why)
 
 
-def _best_sources(
-    rows: Sequence[EntityRow | EdgeRow], cited_units: Sequence[str], statement: str
-) -> list[str]:
-    """Text units: those that most of the cited rows rest on first, then those whose sentences share most
-    words with the statement."""
-    support = Counter(dict.fromkeys(cited_units, len(rows) + 1))
+def _reference(
+    cited_rows: Sequence[Ref],
+    entities: Mapping[str, EntityRow],
+    edges: Mapping[str, EdgeRow],
+    statement: str,
+) -> str:
+    """`[Data: ...]` in content ids; "" when nothing of it leads to a text. First come the text units that
+    most of the cited rows rest on, then those whose sentences share most words with the statement."""
+    edge_ids = [id for ref in cited_rows for id in ref.relationships if id in edges]
+    ids = [id for ref in cited_rows for id in ref.entities if id in entities]
+    rows = [*map(edges.__getitem__, edge_ids), *map(entities.__getitem__, ids)]
+    support = Counter({unit: len(rows) + 1 for ref in cited_rows for unit in ref.sources})
+    shared, words = Counter[str](), _words(statement)
     for row in rows:
         support.update({*row.text_unit_ids, *(unit for unit, _ in row.evidence)})
-    words = _words(statement)
-    shared: Counter[str] = Counter()
-    for unit, sentence in {evidence for row in rows for evidence in row.evidence}:
-        shared[unit] = max(shared[unit], len(words & _words(sentence)))
-    return sorted(support, key=lambda unit: (-support[unit], -shared[unit], unit))
+        for unit, sentence in row.evidence:
+            shared[unit] = max(shared[unit], len(words & _words(sentence)))
+    if not support:
+        return ""
+    best = sorted(support, key=lambda unit: (-support[unit], -shared[unit], unit))
+    groups = ("Entities", ids), ("Relationships", edge_ids), ("Sources", best)
+    return reference(groups, PER_GROUP)
 
 
 @lru_cache(maxsize=1 << 12)
