@@ -183,7 +183,7 @@ def test_a_budget_is_a_wall_and_the_run_goes_on_when_it_is_raised(docs: Path, tm
     with openai_server(demo) as server:
         index(tmp_path / "calm", docs, on(server))
         first = len(server.requests)
-        for limit in (5, 6):
+        for limit in (3, 4):
             before = len(server.requests)
             result = index(tmp_path / "c", docs, on(server, max_calls=limit))
             assert len(server.requests) - before == limit == result.usage["calls"] and result.status == "done"
