@@ -307,8 +307,10 @@ def _links(snapshot: Snapshot, _: _Maps) -> Iterator[Row]:
 
     found = links(snapshot)
     ids = [*found.pages.ids, ""]  # -1 is the last
-    for row, source, target in zip(found.rows.to_pylist(), found.source, found.target, strict=True):
-        yield {**row, "document_id": ids[source], "target_id": ids[target]}
+    for link in found.all:
+        place = {"line": link.line, "char_start": link.start, "char_end": link.end}
+        ends = {"document_id": ids[link.source], "target_id": ids[link.target]}
+        yield {"kind": link.kind, "target": link.written, "part": link.part, **place, **ends}
 
 
 def _by_n(snapshot: Snapshot, table: str, *columns: str) -> pa.Table:

@@ -70,12 +70,12 @@ def links_of(snapshot: Snapshot, id: str) -> Linked:
     found = links.links(snapshot)
     number = found.pages.number[id]
     out, into = found.out(number), found.into(number)
-    tags = dict.fromkeys(one_line(link.written, TITLE) for link in found.tags(number))
+    tags = [one_line(tag, TITLE) for tag in found.tags_of(number)]
     return {
         "in": _listed(snapshot, into),
         "out": _listed(snapshot, [link for link in out if link.target >= 0]),
         "missing": _listed(snapshot, [link for link in out if link.target == -1]),
-        "tags": list(tags)[:LISTED],
+        "tags": tags[:LISTED],
         "more": left_out(into, LISTED) + left_out(out, LISTED),
     }
 
@@ -101,14 +101,15 @@ def link_graph(snapshot: Snapshot) -> LinkGraph:
     """Documents by their links, the most linked first, with the pages that links miss and all tags."""
     found, facts = links.links(snapshot), filters.documents(snapshot)
     ids, degrees = found.pages.ids, found.degrees()
-    counts: Counter[tuple[int, int]] = Counter()
-    for source, target in zip(found.source.tolist(), found.target.tolist(), strict=True):
-        if target >= 0 and source != target:
-            counts[source, target] += 1
+    counts = Counter(
+        (link.source, link.target)
+        for link in found.links
+        if link.target >= 0 and link.source != link.target
+    )
     linked = {end for ends in counts for end in ends}
-    ranked = sorted(linked, key=lambda number: (-int(degrees[number]), number))
+    ranked = sorted(linked, key=lambda number: (-degrees[number], number))
     nodes: dict[int, Node] = {
-        number: {**paper(facts[ids[number]]), "degree": int(degrees[number])}
+        number: {**paper(facts[ids[number]]), "degree": degrees[number]}
         for number in ranked[:DRAWN]
     }
     missing: list[Missing] = []

@@ -69,7 +69,7 @@ def get_entity(
         frequency=row["frequency"],
         communities=[f"c{group['n']}" for group in groups],
         hint=hint,
-        next_call=links.of_entity(snapshot, [row["key"], *row["names"]])[1],
+        next_call=links.of_entity(snapshot, [row["title"], *row["aliases"]])[1],
         candidates=[entity_facts(entity) for entity in found],
     )
     documents = [] if of else _documents(snapshot, row)
@@ -125,8 +125,8 @@ def _intro(
     lines.append(f"{within}, {counted(row['degree'], 'relationships')}.")
     if row["aliases"]:
         lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
-    lines += filter(None, [edited.about(snapshot, row)])
-    lines += links.of_entity(snapshot, [row["key"], *row["names"]])[0]
+    page, _ = links.of_entity(snapshot, [row["title"], *row["aliases"]])
+    lines += filter(None, [edited.about(snapshot, row), page])
     if groups:
         named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
         lines.append(f"Communities: {'; '.join(named)}")

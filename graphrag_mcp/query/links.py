@@ -5,12 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Any, NamedTuple
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing.budget import Item, Section, one_line, passage_alias
@@ -21,13 +16,12 @@ from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources import links as written
 from graphrag_mcp.sources.ocr import PICTURES
 from graphrag_mcp.sources.walk import kind_of, suffix_of
-from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
+from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import places
 from graphrag_mcp.text.citing import without_fingerprints
-from graphrag_mcp.text.terms import counted, lists_of, normalise_name
+from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.types import Citation, ExploreResult
 
-Row = dict[str, Any]
 LINKS = "links"  # the kind of explore_graph
 QUOTED = 160  # characters of the line that holds a link
 MOST = 60  # links that are shown with their lines
@@ -35,18 +29,17 @@ LISTED = 20  # documents, tags and missing pages of an overview
 NAMED = 5  # of them in one line
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A stored link or tag, with the number of its document and of the document to which it leads (-1: none)."""
 
     source: int
+    start: int
+    end: int
     target: int
     kind: str
     written: str
     part: str
     line: int
-    start: int
-    end: int
 
     def misses(self) -> bool:
         """Does it lead to a page that the index does not have? Pictures and other files without text are no pages."""
@@ -55,83 +48,70 @@ class Link:
 
 
 class Links:
-    """All links of a generation, by the documents of `pages`."""
+    """All links and tags of a generation, by the documents of `pages`, in the order of their texts."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.pages: Pages = pages(snapshot)
         columns = ["document_id", "kind", "target", "part", "line", "char_start", "char_end"]
-        rows = snapshot.rows("links", columns=columns)
-        source = pc.index_in(rows["document_id"], pa.array(self.pages.ids, pa.string()))
-        self.source = np.asarray(source.fill_null(-1).to_numpy())
-        order = np.lexsort((np.asarray(rows["char_start"].to_numpy()), self.source))
-        order = order[self.source[order] >= 0]
-        self.rows, self.source = rows.take(pa.array(order, pa.int64())), self.source[order]
-        asked = self.rows.select(["kind", "target", "part"]).to_pylist()
-        found = [self._target(link, int(at)) for link, at in zip(asked, self.source, strict=True)]
-        self.target = np.array(found, np.int64)
-        # A page that was saved from the web names hundreds of pages of its site: they are not missing here.
-        real = np.array([link["kind"] != written.HREF for link in asked], bool) | (
-            self.target != -1
+        found: list[Link] = []
+        for document, kind, name, part, line, start, end in rows_of(
+            snapshot.rows("links", "", columns)
+        ):
+            if (source := self.pages.number.get(document, -1)) < 0:
+                continue
+            is_tag = kind == written.TAG
+            target = -1 if is_tag else self.pages.target(kind, name, part, source)
+            # A page saved from the web names hundreds of pages of its site: they are not missing here.
+            if kind != written.HREF or target >= 0:
+                found.append(Link(source, start, end, target, kind, name, part, line))
+        self.all: list[Link] = sorted(found)
+        self.links: list[Link] = [link for link in self.all if link.kind != written.TAG]
+        self.tags = [link for link in self.all if link.kind == written.TAG]
+        self._out = lists_of((link.source, link) for link in self.links)
+        self._into = lists_of(
+            (link.target, link) for link in self.links if link.source != link.target
         )
-        self.rows = self.rows.take(pa.array(np.flatnonzero(real), pa.int64()))
-        self.source, self.target = self.source[real], self.target[real]
-        self.is_tag = np.array([kind == written.TAG for kind in values_of(self.rows["kind"])], bool)
-
-    def _target(self, link: Row, source: int) -> int:
-        """The document of a link; -1 for a tag, and for a page that the index does not have."""
-        return -1 if link["kind"] == written.TAG else self.pages.target(link, source)
+        self._tags = lists_of((link.source, link.written) for link in self.tags)
 
     def out(self, number: int) -> list[Link]:
         """The links of a document in the order of its text."""
-        return self.at((self.source == number) & ~self.is_tag)
+        return self._out.get(number, [])
 
     def into(self, number: int) -> list[Link]:
         """The links of other documents to this document."""
-        return self.at((self.target == number) & (self.source != number))
+        return self._into.get(number, [])
 
-    def tags(self, number: int) -> list[Link]:
-        """The tags of a document."""
-        return self.at((self.source == number) & self.is_tag)
+    def tags_of(self, number: int) -> list[str]:
+        """The tags of a document as they are written."""
+        return list(dict.fromkeys(self._tags.get(number, [])))
 
     def tagged(self, tag: str) -> list[Link]:
         """The places of a tag, and of tags below it (`harbour/sill` of `harbour`), in any case."""
         folded = tag.casefold().strip("#/ ")
-        names = values_of(self.rows["target"])
-        return self.at(self.is_tag & np.array([folded in above(name) for name in names], bool))
+        return [link for link in self.tags if folded in above(link.written)]
 
     def all_tags(self) -> Counter[str]:
         """The number of documents with each tag, or with a tag below it, in small letters."""
-        of = zip(self.source[self.is_tag], self.rows.filter(self.is_tag)["target"], strict=True)
-        seen = {(int(number), tag) for number, name in of for tag in above(name.as_py())}
+        seen = {(link.source, tag) for link in self.tags for tag in above(link.written)}
         return Counter(sorted(tag for _, tag in seen))
 
     def missing_pages(self) -> list[tuple[str, list[Link]]]:
         """The pages that links miss, as first written, with these links; those that most links name first."""
-        lost = (link for link in self.at((self.target == -1) & ~self.is_tag) if link.misses())
-        of = lists_of((link.written.casefold(), link) for link in lost)
+        of = lists_of((link.written.casefold(), link) for link in self.links if link.misses())
         ranked = sorted(of.items(), key=lambda pair: (-len(pair[1]), pair[0]))
         return [(links[0].written, links) for _, links in ranked]
 
-    def degrees(self) -> np.ndarray[Any, Any]:
-        """How many other documents link to each document."""
-        inner = (self.target >= 0) & (self.target != self.source)
-        pairs = np.unique(np.stack([self.source[inner], self.target[inner]]), axis=1)
-        return np.bincount(pairs[1], minlength=len(self.pages.ids))
+    def degrees(self) -> Counter[int]:
+        """How many other documents link to each document; those that most link to first."""
+        pairs = {(link.target, link.source) for link in self.links}
+        linked = Counter(sorted(to for to, source in pairs if to >= 0 and to != source))
+        return Counter(dict(linked.most_common()))
 
     def orphans(self) -> list[int]:
         """The documents of Markdown that no link leads to or from."""
-        linked = {*self.source[~self.is_tag].tolist(), *self.target.tolist()}
+        linked = {end for link in self.links for end in (link.source, link.target)}
         paths = enumerate(self.pages.paths)
         return [at for at, path in paths if at not in linked and written.holds_links(path)]
-
-    def at(self, which: np.ndarray[Any, Any]) -> list[Link]:
-        """The links of which this is true."""
-        numbers = np.flatnonzero(which)
-        rows = self.rows.take(pa.array(numbers, pa.int64())).select(
-            ["kind", "target", "part", "line", "char_start", "char_end"]
-        )
-        ends = zip(self.source[numbers].tolist(), self.target[numbers].tolist(), strict=True)
-        return [Link(*ends_of, *row) for ends_of, row in zip(ends, rows_of(rows), strict=True)]
 
 
 @once
@@ -149,14 +129,12 @@ def above(tag: str) -> list[str]:
 @once
 def tags_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     """The tags of each document, with those above them, by content id: of its text, or of its metadata."""
-    facts = documents(snapshot)
-    found = {id: written.tags(fact["metadata"]) for id, fact in facts.items()}
+    facts, of_text = documents(snapshot), dict[str, list[str]]()
     if snapshot.count("links"):
         where = f"kind = '{written.TAG}'"
-        for id, tag in rows_of(snapshot.rows("links", where, ["document_id", "target"])):
-            if id in found:
-                found[id].append(tag)
-    return {id: sorted({name for tag in tags for name in above(tag)}) for id, tags in found.items()}
+        of_text = lists_of(rows_of(snapshot.rows("links", where, ["document_id", "target"])))
+    tags = {id: [*written.tags(facts[id]["metadata"]), *of_text.get(id, [])] for id in facts}
+    return {id: sorted({name for tag in tags[id] for name in above(tag)}) for id in facts}
 
 
 # ---- explore_graph -------------------------------------------------------------------------------
@@ -171,114 +149,88 @@ def explore(
         raise BadInput(f"there is no direction {direction[:40]!r}", "Use in or out")
     if goal:
         raise BadInput("links lead from one document", "Ask for the links of start without goal")
-    found = links(snapshot)
-    if not found.rows.num_rows:
+    found, name = links(snapshot), _names(snapshot)
+    result.start = start
+    near: dict[int, int] = {}  # documents of the result, with their distance from `start`
+    if not found.all:
         result.state, result.text = "not_found", "The documents of this corpus hold no links."
         return finish(result, budget)
     if not start:
-        return _overview(snapshot, found, result, budget)
-    if start.startswith("#"):
-        return _of_tag(snapshot, found, result, start, budget)
-    number = document_of(snapshot, start)
-    return _of_document(snapshot, found, result, number, direction, budget)
+        head = f"# Links of {result.corpus}\n{summary(found)}."
+        sections = _overview(found, name)
+    elif start.startswith("#"):
+        tagged = found.tagged(start)
+        near = dict.fromkeys((link.source for link in tagged), 1)
+        head = f"# {one_line(start, 80)}\n{counted(len(near), 'documents')} with this tag."
+        if not tagged:
+            known = ", ".join(f"#{tag}" for tag, _ in found.all_tags().most_common(LISTED))
+            result.state, head = "not_found", f"{head} Tags: {known or 'none'}."
+        sections = [Section("Documents", _items(snapshot, tagged, "source"), 1.0, into="edges")]
+    else:
+        number = document_of(snapshot, start)
+        result.start, title, uri = name[number]
+        head = f"# {one_line(title, 120)} ({result.start}, {uri})\n{counts_of(found, number) or 'No links'}."
+        into = found.into(number) if direction != "out" else []
+        out = found.out(number) if direction != "in" else []
+        lost = [link for link in out if link.target == -1]
+        out = [link for link in out if link.target not in (-1, number)]
+        near = {number: 0} | dict.fromkeys([link.source for link in into], 1)
+        near |= dict.fromkeys([link.target for link in out], 1)
+        sections = [
+            Section("Links in", _items(snapshot, into, "source"), 0.4, into="edges"),
+            Section("Links out", _items(snapshot, out, "target"), 0.4, into="edges"),
+            Section("Not in the index", _items(snapshot, lost, "target"), 0.2, into="edges"),
+        ]
+    result = compose(result, sections, budget, intro=head)
+    result.nodes = [_node(name[at], hops) for at, hops in near.items()] or result.nodes
+    return finish(result, budget)
 
 
 def document_of(snapshot: Snapshot, asked: str) -> int:
     """The number of the document that an id, uri, path, name, alias or title means. NotFound."""
-    known, folded = pages(snapshot), asked.casefold()
-    bare = asked.strip("[]")
-    # A name means the page that a link with this name leads to, before a document with such a title.
-    titled: list[int] = []
+    known, folded, titled = pages(snapshot), asked.casefold(), list[int]()
     for id, fact in documents(snapshot).items():
         alias, content, title, uri, _ = fact["document"]
         if folded in (alias, content, uri.casefold()):
             return known.number[id]
         if folded == title.casefold():
             titled.append(known.number[id])
-    for number in (known.find(bare), min(titled, default=-1), known.find_renamed(bare)):
-        if number >= 0:
-            return number
-    what = f"there is no document {one_line(asked, 80)!r} to follow links from"
-    raise NotFound(what, "list_documents gives the ids of all")
+    # A name means the page that a link with this name leads to, before a document with such a title.
+    number = known.find(asked.strip("[]"))
+    if number < 0 and not titled:
+        what = f"there is no document {one_line(asked, 80)!r} to follow links from"
+        raise NotFound(what, "list_documents gives the ids of all")
+    return number if number >= 0 else min(titled)
 
 
-def _of_document(
-    snapshot: Snapshot,
-    found: Links,
-    result: ExploreResult,
-    number: int,
-    direction: str,
-    budget: int,
-) -> ExploreResult:
-    name = _names(snapshot)
-    into = found.into(number) if direction != "out" else []
-    every = found.out(number) if direction != "in" else []
-    out = [link for link in every if link.target >= 0 and link.target != number]
-    lost = [link for link in every if link.target == -1]
-    result.start = name[number][0]
-    head = f"# {one_line(name[number][1], 120)} ({result.start}, {name[number][2]})\n{counts_of(found, number)}."
-    sections = [
-        Section("Links in", _items(snapshot, into, "source"), 0.4, into="edges"),
-        Section("Links out", _items(snapshot, out, "target"), 0.4, into="edges"),
-        Section("Not in the index", _items(snapshot, lost, ""), 0.2, into="edges"),
-    ]
-    result = compose(result, sections, budget, intro=head)
-    near = dict.fromkeys([*(link.source for link in into), *(link.target for link in out)])
-    result.nodes = [_node(name[number], 0), *(_node(name[document], 1) for document in near)]
-    return finish(result, budget)
-
-
-def _of_tag(
-    snapshot: Snapshot, found: Links, result: ExploreResult, tag: str, budget: int
-) -> ExploreResult:
-    tagged = found.tagged(tag)
-    of = list(dict.fromkeys(link.source for link in tagged))
-    result.start = tag
-    if not tagged:
-        known = ", ".join(f"#{name}" for name, _ in found.all_tags().most_common(LISTED))
-        result.state = "not_found"
-        result.text = f"No document has the tag {one_line(tag, 60)}. Tags: {known or 'none'}."
-        return finish(result, budget)
-    head = f"# {one_line(tag, 80)}\n{counted(len(of), 'documents')} with this tag."
-    sections = [Section("Documents", _items(snapshot, tagged, "source"), 1.0, into="edges")]
-    result = compose(result, sections, budget, intro=head)
-    name = _names(snapshot)
-    result.nodes = [_node(name[document], 1) for document in of]
-    return finish(result, budget)
-
-
-def _overview(
-    snapshot: Snapshot, found: Links, result: ExploreResult, budget: int
-) -> ExploreResult:
+def _overview(found: Links, name: Sequence[Name]) -> list[Section]:
     """The documents that most others link to, tags, pages that links miss, and documents without links."""
-    name, degrees = _names(snapshot), found.degrees()
-    best = (int(at) for at in np.argsort(-degrees, kind="stable")[:LISTED])
-    central = [document for document in best if degrees[document]]
-    items = []
-    for document in central:
-        degree = int(degrees[document])
-        line = f"{_bracketed(name[document])}: {counted(degree, 'documents')} link to it"
-        node = _node(name[document], 0) | {"degree": degree}
-        items.append(Item(name[document][0], f"- {line}", data=node))
+    items = [
+        Item(
+            name[number][0],
+            f"- {_bracketed(name[number])}: {counted(degree, 'documents')} link to it",
+            data=_node(name[number], 0) | {"degree": degree},
+        )
+        for number, degree in found.degrees().most_common(LISTED)
+    ]
     tags = [
         Item(f"#{tag}", f"- #{one_line(tag, 60)}: {counted(count, 'documents')}")
         for tag, count in found.all_tags().most_common(LISTED)
     ]
+    lost = []
+    for target, mentions in found.missing_pages():
+        sources = [f"{name[link.source][0]} line {link.line}" for link in mentions]
+        lost.append(Item(target, f"- {one_line(target, 100)}: {_first(sources)}"))
     alone = [
         Item(name[number][0], f"- {_bracketed(name[number])}")
         for number in found.orphans()[:LISTED]
     ]
-    sections = [
+    return [
         Section("Most linked", items, 0.4, into="nodes"),
         Section("Tags", tags, 0.2),
-        Section("Not in the index", _missing_items(snapshot, found), 0.3),
+        Section("Not in the index", lost, 0.3),
         Section("Without links", alone, 0.1),
     ]
-    intro = f"# Links of {result.corpus}\n{summary(found)}."
-    result = compose(result, sections, budget, intro=intro)
-    if central:
-        result.next_call = shows(name[central[0]][0])
-    return finish(result, budget)
 
 
 # ---- shown elsewhere -----------------------------------------------------------------------------
@@ -286,9 +238,9 @@ def _overview(
 
 def summary(found: Links) -> str:
     """`40 links in 12 documents, 3 of them to pages that are not in the index, 5 tags`"""
-    real = ~found.is_tag
-    text = f"{counted(int(real.sum()), 'links')} in {counted(len(set(found.source[real])), 'documents')}"
-    if lost := sum(len(links) for _, links in found.missing_pages()):
+    within = counted(len({link.source for link in found.links}), "documents")
+    text = f"{counted(len(found.links), 'links')} in {within}"
+    if lost := sum(link.misses() for link in found.links):
         text += f", {lost} of them to pages that are not in the index"
     return f"{text}, {counted(len(found.all_tags()), 'tags')}"
 
@@ -298,15 +250,15 @@ def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str], str]:
     if not snapshot.count("links"):
         return {}, [], ""
     found = links(snapshot)
-    missing = found.missing_pages()
-    lost = sum(len(links) for _, links in missing)
-    counts = {"links": int((~found.is_tag).sum()), "unresolved_links": lost}
-    lines = [f"Links: {summary(found)}."]
-    if not missing:
+    lost = sum(link.misses() for link in found.links)
+    counts, lines = (
+        {"links": len(found.links), "unresolved_links": lost},
+        [f"Links: {summary(found)}."],
+    )
+    if not lost:
         return counts, lines, ""
-    shown = ", ".join(one_line(target, 60) for target, _ in missing[:NAMED])
-    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-    lines.append(f"Pages that links miss: {shown}{more}.")
+    names = [one_line(target, 60) for target, _ in found.missing_pages()]
+    lines.append(f"Pages that links miss: {_first(names)}.")
     return counts, lines, f'All pages that links miss: explore_graph(kinds=["{LINKS}"]).'
 
 
@@ -318,59 +270,34 @@ def of_outline(snapshot: Snapshot, id: str) -> tuple[str, str]:
         return "", ""
     found = links(snapshot)
     number = found.pages.number[id]
-    sentence = counts_of(found, number, empty="")
-    return (f"{sentence}.", shows(_names(snapshot)[number][0])) if sentence else ("", "")
+    counts = counts_of(found, number)
+    call = f'explore_graph(start="{_names(snapshot)[number][0]}", kinds=["{LINKS}"])'
+    return (f"{counts}.", call) if counts else ("", "")
 
 
-def shows(alias: str) -> str:
-    """The call that shows the links of a document (d4)."""
-    return f'explore_graph(start="{alias}", kinds=["{LINKS}"])'
+def of_entity(snapshot: Snapshot, names: Iterable[str]) -> tuple[str, str]:
+    """A line on the page of an entity, to which a link with one of its names leads, and the call that shows its
+    links; "" and "" where there is none."""
+    known = pages(snapshot)
+    number = next((at for name in names if (at := known.find(name)) >= 0), -1)
+    if number < 0 or not snapshot.count("links"):
+        return "", ""
+    alias, _, uri = _names(snapshot)[number]
+    sentence, call = of_outline(snapshot, known.ids[number])
+    return f"Page: {uri} ({alias}). {sentence}".strip(), call
 
 
-def of_entity(snapshot: Snapshot, names: Iterable[str]) -> tuple[list[str], str]:
-    """A line with its links for each document that has one of these names (normalised); and the
-    call for the first document."""
-    if not snapshot.count("links"):
-        return [], ""
-    known, of = pages(snapshot), _named(snapshot)
-    numbers = list(dict.fromkeys(number for name in names for number in of.get(name, ())))[:NAMED]
-    lines, calls = [], []
-    for number in numbers:
-        alias, _, uri = _names(snapshot)[number]
-        sentence, call = of_outline(snapshot, known.ids[number])
-        lines.append(f"Page: {uri} ({alias}). {sentence}".strip())
-        calls += [call] if call else []
-    return lines, calls[0] if calls else ""
-
-
-def counts_of(found: Links, number: int, empty: str = "No links") -> str:
-    """`2 links out (1 of them to no page of the index), 3 in; tags #person, #harbour`. Links of a document to itself
-    do not count."""
+def counts_of(found: Links, number: int) -> str:
+    """`2 links out (1 of them to no page of the index), 3 in; tags #person, #harbour`; "" for none. Links of a
+    document to itself do not count."""
     out = [link for link in found.out(number) if link.target != number]
-    into, tags = found.into(number), found.tags(number)
+    into, tags = found.into(number), found.tags_of(number)
     if not (out or into or tags):
-        return empty
+        return ""
     lost = sum(link.misses() for link in out)
-    text = f"{counted(len(out), 'links')} out"
-    text += f" ({lost} of them to no page of the index)" if lost else ""
-    text += f", {len(into)} in"
-    if tags:
-        named = list(dict.fromkeys(f"#{one_line(tag.written, 40)}" for tag in tags))
-        more = f" and {len(named) - LISTED} more" if len(named) > LISTED else ""
-        text += f"; tags {', '.join(named[:LISTED])}{more}"
-    return text
-
-
-@once
-def _named(snapshot: Snapshot) -> dict[str, list[int]]:
-    """The documents with links by their normalised names: title, file name, aliases."""
-    known, found = pages(snapshot), dict[str, list[int]]()
-    for id, fact in documents(snapshot).items():
-        stem = stem_of(known.paths[known.number[id]])
-        names = (fact["document"][2], stem, *written.aliases(fact["metadata"]))
-        for name in dict.fromkeys(normalise_name(spelling) for spelling in names):
-            found.setdefault(name, []).append(known.number[id])
-    return {name: sorted(numbers) for name, numbers in found.items() if name}
+    no_page = f" ({lost} of them to no page of the index)" if lost else ""
+    named = f"; tags {_first([f'#{one_line(tag, 40)}' for tag in tags], LISTED)}" if tags else ""
+    return f"{counted(len(out), 'links')} out{no_page}, {len(into)} in{named}"
 
 
 # ---- items ---------------------------------------------------------------------------------------
@@ -383,57 +310,48 @@ def _names(snapshot: Snapshot) -> list[Name]:
     """Of each document by number. A Markdown file is known by the name of the file, other documents by their title;
     with its path where another one has the same name."""
     known, facts = pages(snapshot), documents(snapshot)
-    pairs = list(zip(known.paths, (facts[id]["document"] for id in known.ids), strict=True))
-    names = [
-        stem_of(path) if written.holds_links(uri) else title
-        for path, (_, _, title, uri, _) in pairs
-    ]
-    many = Counter(map(str.casefold, names))
+    found: list[Name] = []
+    for path, id in zip(known.paths, known.ids, strict=True):
+        alias, _, title, uri, _ = facts[id]["document"]
+        found.append((alias, stem_of(path) if written.holds_links(uri) else title, uri))
+    many = Counter(name.casefold() for _, name, _ in found)
     return [
         (alias, name if many[name.casefold()] == 1 else f"{name} ({uri})", uri)
-        for name, (_, (alias, _, _, uri, _)) in zip(names, pairs, strict=True)
+        for alias, name, uri in found
     ]
+
+
+def _first(words: Sequence[str], most: int = NAMED) -> str:
+    """`a, b and 3 more`"""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return f"{', '.join(words[:most])}{more}"
 
 
 def _bracketed(name: Name) -> str:
     return f"[{name[0]}] {one_line(name[1], 80)}"
 
 
-def _node(name: Name, hops: int) -> Row:
+def _node(name: Name, hops: int) -> dict[str, Any]:
     return {"id": name[0], "title": one_line(name[1], 80), "type": "document", "hops": hops}
 
 
 def _items(snapshot: Snapshot, links: Sequence[Link], end: str) -> list[Item]:
-    """A line each: the document at this end of the link (source, target; "": what is written), the line of the text
-    that holds it and its passage."""
+    """A line each: the document at this end of the link (source, target), or what is written where there is none;
+    the line of the text that holds it and its passage."""
     name, items = _names(snapshot), []
     for link, text, cited in quoted(snapshot, links[:MOST]):
         source = name[link.source]
         target = name[link.target] if link.target >= 0 else ("", link.written, "")
         shown = source if end == "source" else target
-        id, head = (shown[0], _bracketed(shown)) if end else ("", one_line(link.written, 80))
-        if link.part and end != "source":
+        head = _bracketed(shown) if shown[0] else one_line(link.written, 80)
+        if link.part and end == "target":
             head += f" > {one_line(link.part, 60)}"
-        data = {
-            "source": source[0],
-            "target": target[0] or link.written,
-            "kind": link.kind,
-            "line": link.line,
-        }
+        data = {"source": source[0], "target": target[0] or link.written}
+        data |= {"kind": link.kind, "line": link.line}
         place = f" [{cited.id}]" if cited else ""
         # Of HTML the lines are those of the text that was read, not those of the file.
         line = f"line {link.line}{' of its text' if link.kind == written.HREF else ''}"
-        items.append(Item(id, f"- {head}, {line}: {text}{place}", cited, data=data))
-    return items
-
-
-def _missing_items(snapshot: Snapshot, found: Links) -> list[Item]:
-    """Each page that links miss, those that most links name first, with the documents that name it."""
-    name, items = _names(snapshot), []
-    for target, links in found.missing_pages():
-        sources = [f"{name[link.source][0]} line {link.line}" for link in links[:NAMED]]
-        more = f" and {len(links) - NAMED} more" if len(links) > NAMED else ""
-        items.append(Item(target, f"- {one_line(target, 100)}: {', '.join(sources)}{more}"))
+        items.append(Item(shown[0], f"- {head}, {line}: {text}{place}", cited, data=data))
     return items
 
 

@@ -240,7 +240,7 @@ def test_links_of_html_lead_to_files_of_the_folder_and_to_nothing_else(tmp_path:
     def told(folder: Path) -> list[tuple[str, str, int, str]]:
         snapshot = open_snapshot(folder)
         found = links(snapshot)
-        uris, every = [path[5:] for path in found.pages.paths], found.at(found.target >= -1)
+        uris, every = [path[5:] for path in found.pages.paths], found.all
         texts = dict(rows_of(snapshot.rows("documents", columns=["id", "text"])))
         words = [texts[found.pages.ids[link.source]][link.start : link.end] for link in every]
         return [
