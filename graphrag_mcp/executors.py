@@ -33,7 +33,7 @@ Done = tuple[
     bool, Any
 ]  # True and the results of a part, or False and the error of its first item that has one
 
-PART, PART_WEIGHT = 32, 256 * 1024  # items, or units of weight, that go out together at most
+PART, PART_WEIGHT = 32, 64 * 1024  # items, or units of weight, that go out together at most
 AHEAD, AHEAD_WEIGHT = 40, 16 * 1024 * 1024  # parts, or units of weight, that are under way at most
 GREETED = 10.0  # seconds for a cluster to accept a connection
 TRIES = 3  # processes that may die of one part
@@ -52,6 +52,7 @@ class Executor:
 
     # has a part computed, and gives what waits for its results, or its error
     _begin: Callable[[bytes], Callable[[], Done]]
+    _least, _ahead = 1, AHEAD  # parts below which this process does them; parts under way at most
 
     def map(
         self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
@@ -59,12 +60,20 @@ class Executor:
         """The results in the order of the items. Bytes take a tenth of the memory."""
         under_way: deque[tuple[int, Callable[[], Done]]] = deque()
         total = 0
-        for weight, part in itertools.chain(_parts(items, weigh), [(0, [])]):
+        parts = _parts(items, weigh)
+        first = list(itertools.islice(parts, self._least))
+        if len(first) < self._least:
+            for _, part in first:
+                yield from map(function, part)
+            return
+        for weight, part in itertools.chain(first, parts, [(0, [])]):
             if part:
                 under_way.append((weight, self._begin(pickle.dumps((function, part), 5))))
                 total += weight
             while under_way and (
-                not part or len(under_way) >= AHEAD or (total > AHEAD_WEIGHT and len(under_way) > 1)
+                not part
+                or len(under_way) >= self._ahead
+                or (total > AHEAD_WEIGHT and len(under_way) > 1)
             ):
                 weight, result = under_way.popleft()
                 total -= weight
@@ -88,10 +97,14 @@ class InProcess(Executor):
 
 class Processes(Executor):
     """Processes of this machine, started when there is work. They end with this process, which, where it
-    `shares` the work, does parts that none of them has begun instead of waiting for those under way."""
+    `shares` the work, does parts that none of them has begun instead of waiting for those under way. Where it is
+    `busy` with other work, few parts are ahead of the one whose results it takes, and what fits into one part
+    starts no process."""
 
-    def __init__(self, count: int, shares: bool = False) -> None:
+    def __init__(self, count: int, shares: bool = False, busy: bool = False) -> None:
         self._shares = shares
+        if busy:
+            self._least, self._ahead = 2, 2 * count + 1
         self._waiting: deque[tuple[Future[bytes], bytes]] = (
             deque()
         )  # and what is done or begun since
@@ -219,17 +232,19 @@ class Ray(Executor):
             self._ray.shutdown()
 
 
-def executor(engine: str, processes: int = 0, address: str = "", items: int = 0) -> Executor:
+def executor(
+    engine: str, processes: int = 0, address: str = "", items: int = 0, busy: bool = False
+) -> Executor:
     """Who does work of so many items. `engine`: inline, processes, ray, or auto: processes where
-    there are several cores and FEW items, of which this process is one and shares the work. `processes` 0:
-    one for each core, at most MOST."""
+    there are several cores and FEW items, of which this process is one and shares the work, or where it is
+    `busy` with other work meanwhile. `processes` 0: one for each core, at most MOST."""
     if engine == "ray":
         return Ray(address)
     count = processes or min(cores(), MOST)
     if engine == "processes":
         return Processes(count)
-    if engine == "auto" and count > 1 and items >= FEW:
-        return Processes(count - 1, shares=True)
+    if engine == "auto" and count > 1 and (busy or items >= FEW):
+        return Processes(count - 1, shares=not busy, busy=busy)
     return InProcess()
 
 

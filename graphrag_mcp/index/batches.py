@@ -52,6 +52,8 @@ def write(
 ) -> Batch | None:
     """Commits all batches but the last, which is returned; None where there is none."""
     previous: Batch | None = None
+    if run.models.extract is not None:
+        run.models.asker.warm()
     for batch in _batches(run, plan, request, work, numbers):
         if previous is not None:
             documents.commit_batch(run, plan.found.sources, previous, numbers)

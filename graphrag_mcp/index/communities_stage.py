@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
 from graphrag_mcp.index import vectors
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy
@@ -27,9 +28,19 @@ def begin_topics(run: Run) -> None:
     run.topics = run.beside.submit(topics_ahead, *given)
 
 
+def ask_vectors(run: Run, table: str) -> None:
+    """Ask for the vectors of rows whose texts are settled: calls are on their way while the process computes.
+    What a limit leaves of calls is for reports first."""
+    asker = run.models.asker
+    if run.models.embedding and asker.embeds and not asker.budget.limited:
+        asked = vectors.ask_ahead(asker, run.draft_snapshot(), table, run.embedding)
+        run.vectors.append(asker.start(asked))
+
+
 def communities(run: Run, recluster: bool) -> None:
     """Everything that depends on the graph as a whole; where it changed or was left open."""
-    models, numbers = run.models, dict(run.committed.next)
+    numbers = dict(run.committed.next)
+    ask_vectors(run, "entities")
     with run.stage("communities"):
         ahead = run.take(run.topics) if run.topics else None
         tree = tree_of(run.snapshot(), _params(run), links_of(run.snapshot()), recluster, ahead)
@@ -42,8 +53,7 @@ def communities(run: Run, recluster: bool) -> None:
         run.write(moved)
         del moved  # before the reports are made
         run.write(_pending(run, _report(run, tree, number_of)))
-    if models.embedding and models.asker.embeds:
-        _embed(run)
+    _embed(run)
     _commit(run, numbers, tree)
     run.progress("reports", len(tree.communities), len(tree.communities))
 
@@ -61,8 +71,13 @@ def _params(run: Run) -> ClusterParams:
 
 
 def _embed(run: Run) -> None:
-    """Write the vectors of the rows that have none."""
+    """Write the vectors of the rows that have none, once in a run."""
+    if not (run.models.embedding and run.models.asker.embeds) or run.embedding.is_set():
+        return
     with run.stage("vectors"):
+        run.embedding.set()
+        for asked in run.vectors:
+            run.take(asked)
         done, left = 0, vectors.missing(run.draft_snapshot())
         for change in vectors.embed_missing(run.models.asker, run.draft_snapshot(), run.take):
             run.progress("vectors", done, left)
@@ -80,13 +95,14 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
         correction.subject for correction in run.corrections if correction.kind == "report"
     }
     degraded: dict[str, str] = {}
+    meanwhile = partial(_embed, run) if run.vectors else lambda: None
     for part in _in_parts(tree, changed(snapshot, tree, prints, corrected)):
         run.check()
         reporting = Reporting(
             run.draft_snapshot(), tree, run.models, part, run.take, library, run.executor
         )
         rows = []
-        for id, report in sorted(reporting.write().items()):
+        for id, report in sorted(reporting.write(meanwhile).items()):
             row = {name: getattr(report, name) for name in COLUMNS}
             # Without a fingerprint what a model could not write is made again by the next run.
             row["fingerprint"] = "" if id in reporting.unsure else prints[id]

@@ -125,7 +125,12 @@ def commit_batch(
     if last and topics and run.imports is None:  # an import groups texts by what they name
         communities_stage.begin_topics(run)
     with run.stage("merge"):
-        changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)
+        read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
+        run.losses += read["losses"]
+        if last:  # behind the questions about texts, for which the merge waits
+            communities_stage.ask_vectors(run, "passages")
+        gone_units = set(old_units) - batch.kept
+        changes = _merged(run, snapshot, batch, read, gone_units, numbers, last, moved)
     with run.stage("write"):
         run.write(changes)
         commit_draft(run, sources, segments, numbers, moved, topics)
@@ -144,15 +149,13 @@ def _merged(
     run: Run,
     snapshot: Snapshot | None,
     batch: Batch,
+    read: Mapping[str, list[Row]],
     gone_units: set[str],
     numbers: dict[str, int],
     last: bool,
     moved: Counter[str],
 ) -> dict[str, Change]:
-    """Changes of the graph and of what models said, whose answers it waits for; `moved` gains
-    counters."""
-    read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
-    run.losses += read["losses"]
+    """Changes of the graph and of what models said (`read`); `moved` gains counters."""
     units = gone_units | batch.fresh.keys()
     of_batch = set(gone_units)
     linked = _linked(run, snapshot, batch, gone_units, last)

@@ -171,8 +171,9 @@ class Reporting:
         # These, and reports that a model made of such reports.
         self.unsure: set[str] = set()
 
-    def write(self) -> dict[str, Report]:
-        """Children come before parents, and what no model is asked about before the rest."""
+    def write(self, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Report]:
+        """Children come before parents, and what no model is asked about before the rest. `meanwhile`: what is
+        to be done while a model writes."""
         self._take_imported()
         left = _children_first(self.tree.communities, self.wanted - self.done.keys())
         writing = self._writing()
@@ -183,7 +184,9 @@ class Reporting:
             children = [self.done[child] for child in self.tree.communities[id].children]
             self.done[id] = self._composed(id, children, sentences)
         if writing and asked:
-            self.done |= self.take(writing.asker.start(writing.all(sorted(asked))))
+            written = writing.asker.start(writing.all(sorted(asked)))
+            meanwhile()
+            self.done |= self.take(written)
             self.degraded, self.unsure = writing.degraded, writing.unsure
         return {id: self.done[id] for id in self.wanted}
 

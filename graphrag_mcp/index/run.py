@@ -110,6 +110,9 @@ class Run:
     ended: threading.Event = field(default_factory=threading.Event)
     # of the texts of the last batch, if something was written
     topics: Future[Topics | None] | None = None
+    # vectors that are asked for before they are written, and whether that has begun
+    vectors: list[Future[None]] = field(default_factory=list)
+    embedding: threading.Event = field(default_factory=threading.Event)
     _draft: Manifest | None = None  # with the tables that were written since the last commit
     _snapshot: Snapshot | None = None
 
@@ -124,10 +127,11 @@ class Run:
                 self.check()
 
     def spread(self, items: int) -> Executor:
-        """Who computes what follows from so many documents alone."""
+        """Who computes what follows from so many documents alone. Where a model reads them this process is
+        busy with questions and replies."""
         if items and isinstance(self.executor, InProcess):
-            of = self.settings
-            self.executor = executor(of.engine, of.processes, of.engine_address, items)
+            of, busy = self.settings, self.models.extract is not None
+            self.executor = executor(of.engine, of.processes, of.engine_address, items, busy)
         return self.executor
 
     def check_ended(self) -> None:

@@ -9,11 +9,12 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.asker import Asker, aside
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot, values_of
@@ -63,6 +64,14 @@ def embed_missing(
         if len(asked) > 1:  # one is written while the next is under way
             yield _change(*asked.pop(0), take)
     yield from (_change(*batch, take) for batch in asked)
+
+
+async def ask_ahead(asker: Asker, snapshot: Snapshot, table: str, due: Event) -> None:
+    """Have the vectors of a table's rows that have none in the reply cache while other work goes on, until
+    they are `due`: `embed_missing` finds them there."""
+    batches = (list(texts.values()) for _, texts in missing_texts(snapshot, (table,)))
+    while not due.is_set() and (texts := await aside(lambda: next(batches, None))):
+        await asker.embed(texts)
 
 
 def missing_texts(

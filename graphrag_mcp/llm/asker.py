@@ -102,6 +102,11 @@ class Budget:
     gives_up: bool = False
 
     @property
+    def limited(self) -> bool:
+        """May a run end for its limits before all is asked?"""
+        return bool(self.max_calls or self.max_tokens or self.max_cost)
+
+    @property
     def counts_tokens(self) -> bool:
         return bool(self.max_tokens or self.max_cost)
 
@@ -391,6 +396,11 @@ class Asker:
                 self._loop = asyncio.new_event_loop()
                 threading.Thread(target=_run, args=(self._loop,), name="asker", daemon=True).start()
         return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def warm(self) -> None:
+        """Load what the first call needs, half a second for a client, while there is nothing to ask yet."""
+        if (warm := getattr(self._chat, "warm", None)) is not None:
+            self.start(aside(warm))
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         return self.start(work).result()

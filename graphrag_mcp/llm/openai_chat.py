@@ -9,7 +9,7 @@ import base64
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -103,6 +103,11 @@ class OpenAIChat:
         what = f"the chat model {self.name!r}"
         self._server = Server(what, "chat_model", settings.base_url, environ, settings, pace)
         self._dialect = Dialect(self._server, self.name, fixed)
+
+    def warm(self) -> None:
+        """Make the client; what is wrong with its settings the first call says."""
+        with suppress(ModelError):
+            self._server.client()
 
     async def close(self) -> None:
         await self._server.close()

@@ -200,7 +200,7 @@ class Server:
 
         refused = False
         try:
-            reply = await self._open().post(path, body=body, cast_to=httpx2.Response)
+            reply = await self.client().post(path, body=body, cast_to=httpx2.Response)
         except openai.APIStatusError as error:
             reply, refused = error.response, True
         if refused:  # raised here, where it does not carry the request along
@@ -227,7 +227,7 @@ class Server:
         import openai
 
         refused, inside = None, None
-        ask = self._open().chat.completions.create
+        ask = self.client().chat.completions.create
         arguments = {"model": body["model"], "messages": [], "stream": True, "extra_body": body}
         try:
             async with await ask(**arguments) as pieces:
@@ -402,7 +402,7 @@ class Server:
 
     # ---- the client -----------------------------------------------------------------------------
 
-    def _open(self) -> AsyncOpenAI:
+    def client(self) -> AsyncOpenAI:
         """ModelError for what can be known to be wrong before anything is sent."""
         if self._client is not None:
             return self._client
