@@ -46,7 +46,8 @@ class Page:
         self.room -= price
         self.characters -= len(text) + 2
         self.blocks.append(text)
-        self.citations |= {citation.id: citation for citation in cited}
+        for citation in cited:
+            self.citations.setdefault(citation.id, citation)  # with what was shown of it first
         return True
 
     def copy(self) -> Page:

@@ -15,17 +15,18 @@ from graphrag_mcp.query.notes import absences
 from graphrag_mcp.query.render import Form, Limits
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.survey import GAP, Line, Survey, survey
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
 
 QUERIES_TOKENS, MOST_QUERIES = 2_000, 12  # of several questions at once
-# Of several questions: hits in full and as lines, and the share of the best score from which a hit
+# Of several questions: one hit in full and so many as lines, and the share of the best score from which a hit
 # is shown. Two of three lines below it were of no use to an agent with 20 two-hop questions. A passage
-# takes half of a question's room at most: five questions at once in 2,500 tokens have the answer to 51 of
-# 100 questions of MuSiQue and 82 of HotpotQA, with 3 lines and longer passages to 41 and 79.
-PER_QUESTION, LINES_PER_QUESTION, RELEVANT = 1, 6, 0.45
+# takes half of a question's room, and what the lines leave: five questions at once in 2,500 tokens have the answer to
+# 51 of 100 questions of MuSiQue and 82 of HotpotQA, with 3 lines and longer passages to 41 and 79.
+LINES, RELEVANT = 6, 0.45
 LEAST = 50  # tokens of the result for one of them
 ECHO = 60  # characters of such a question, which the caller knows
 
@@ -40,109 +41,108 @@ def several(
     `request` says."""
     budget, note = request.budget(QUERIES_TOKENS)
     distinct = list(dict.fromkeys(query.strip() for query in queries if query.strip()))
-    dropped = len(distinct) - MOST_QUERIES
-    note += f" Only the first {MOST_QUERIES} queries were asked." if dropped > 0 else ""
+    asked = distinct[:MOST_QUERIES]
+    more = (
+        f"Only the first {MOST_QUERIES} queries were asked." if len(distinct) > len(asked) else ""
+    )
     result = local.begun(corpora, "local")
-    result.hint = note.strip()
+    result.hint = f"{note} {more}".strip()
     parts = local.narrowed(local.with_text(corpora), request.filters, request.min_rating)
-    asked = []
-    for query in distinct[:MOST_QUERIES]:
-        question = replace(request, query=query)
-        asked.append((query, local.found_in(parts, question, askers or {})[0]))
-    return _show(result, asked, budget, request)
-
-
-def _show(
-    result: SearchResult,
-    asked: Sequence[tuple[str, Sequence[Source]]],
-    budget: int,
-    request: Request,
-) -> SearchResult:
-    """The result for several questions: each with its share of the budget, no passage and no note twice."""
-    form, beside = render.narrowed(request.form), request.for_notes()
     page = page_of(result, budget)
-    notes: set[tuple[str, str]] = set()
-    told: set[tuple[str, str]] = set()  # ids with the sentences that are shown of them
     last = min(len(asked), max(page.room // LEAST, 1))
-    page.room -= OVERHEAD // 2 if page.room < 2 * LEAST * len(asked) else 0
-    for number, (question, sources) in enumerate(asked[:last]):
-        left = last - number
-        share = page.room // left
+    if page.room < 2 * LEAST * len(asked):  # for the line on what has no room
+        page.room -= OVERHEAD // 2
+    shown = _Shown(page, render.narrowed(request.form), request.for_notes())
+    for number, query in enumerate(asked[:last]):
+        sources = local.found_in(parts, replace(request, query=query), askers or {})[0]
+        if not shown.add(query, sources, last - number):
+            last = number
+            break
+    if last < len(asked):
+        rest = f"No room from query {last + 1} of {len(asked)} on"
+        page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
+    result.beside = shown.took
+    return finished(result, page, 0, 0, lambda _: "")
+
+
+class _Shown:
+    """What a page has of the questions so far. `beside`: tokens that notes may take beside its room, and `took`
+    what they took."""
+
+    def __init__(self, page: Page, form: Form, beside: int) -> None:
+        self.page, self.form, self.beside, self.took = page, form, beside, 0
+        self.notes: set[tuple[str, str]] = set()
+        self.told: set[tuple[str, str]] = set()  # ids with the sentences that are shown of them
+
+    def add(self, query: str, sources: Sequence[Source], left: int) -> bool:
+        """Add what was found for the next of `left` questions, in its share of the room; False where it has none."""
+        page, share = self.page, self.page.room // left
         part = Page(share, page.characters // left, page.full, page.told)
-        part.add(f"## {one_line(question, ECHO)}")
+        part.add(f"## {one_line(query, ECHO)}")
         useful = [source for source in sources if source.useful]
-        nearest = hits.merged(hits.apart(useful))[: PER_QUESTION + LINES_PER_QUESTION]
+        nearest = hits.merged(hits.apart(useful))[: 1 + LINES]
         line, without = absences(sources, [passage for *_, passage in nearest])
         if line:
             part.add(line)
         head = len(part.blocks)
-        sources = useful
-        more = note_hits.put_once(part, sources, notes, beside - result.beside)
-        result.beside += more
-        page.room += more
-        share += more
-        sources = hits.apart(sources)
-        if form.breadth == "sentences":
-            _show_sentences(part, survey(sources), form, told)
+        took = note_hits.put_once(part, useful, self.notes, self.beside - self.took)
+        apart = hits.apart(useful)
+        if self.form.breadth == "sentences":
+            self._sentences(part, survey(apart))
         else:
-            _show_question(part, sources, form, without)
-        if not any(source.found.passages for source in sources) and len(part.blocks) == head:
+            self._passages(part, apart, without)
+        if not any(source.useful for source in apart) and len(part.blocks) == head:
             part.add("Nothing was found.")
         if len(part.blocks) == head:
-            last = number
-            break
+            return False
         page.blocks += part.blocks
-        page.citations |= part.citations
+        page.citations = part.citations | page.citations
         page.room -= share - part.room
-    if last < len(asked):
-        rest = f"No room from query {last + 1} of {len(asked)} on"
-        page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
-    return finished(result, page, 0, 0, lambda _: "")
+        self.took += took
+        return True
+
+    def _sentences(self, part: Page, surveyed: Survey) -> None:
+        """Sentences on the question; of those that another question has, the id alone."""
+
+        def untold(line: Line) -> Line:
+            sentences = line.text.split(GAP)
+            new = [each for each in sentences if (line.hit.id, each) not in self.told]
+            return replace(line, text=GAP.join(new))
+
+        lines = [untold(line) for line in surveyed.lines]
+        on_it = lines[: surveyed.on_it]
+        known = [line.hit.id for line in on_it if not line.text]
+        new = Survey([line for line in lines if line.text], len(on_it) - len(known))
+        render.show_survey(part, new, by_time=self.form.sort == "time")
+        for id, place in part.citations.items():
+            self.told |= {(id, sentence) for sentence in place.text.split(GAP)}
+        _see_also(part, known)
+
+    def _passages(self, part: Page, sources: Sequence[Source], without: bool) -> None:
+        """The best passage, in full in half of the room and what lines of the others leave of it; in order of time all
+        in full. `without`: none of them holds a name of the question."""
+        ranked, form = hits.merged(sources), self.form
+        found = hits.of_ranked(sources, ranked[:20], openings=True)
+        floor, most = RELEVANT * ranked[0][0] if ranked else 0.0, 1
+        if in_time := form.sort == "time":
+            most += LINES
+            found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
+        known = sorted(hit.id for hit in found[:most] if hit.id in part.full)
+        rest = [hit for hit in found if hit.id not in part.full]
+        worth = hits.worth_of(sources)
+        if in_time:
+            room = part.room // most
+        else:
+            lines = [hit for hit in rest[1 : 1 + LINES] if hit.score >= floor]
+            below = sum(count_tokens(render.line_of(hit, worth)) + 2 for hit in lines)
+            room = max(part.room // 2, part.room - render.HEAD - below)
+        form = replace(form, window=min(max(room, render.PART), form.window))
+        full = 0 if without else max(most - len(known), 1)
+        render.show(part, rest, worth, form, Limits(full, LINES, floor, in_time))
+        _see_also(part, known)
 
 
-def _show_sentences(page: Page, surveyed: Survey, form: Form, told: set[tuple[str, str]]) -> None:
-    """Add the sentences on one of several questions; of those that the result has `told` (id and sentence) the id."""
-
-    def untold(line: Line) -> Line:
-        sentences = line.text.split(GAP)
-        return replace(line, text=GAP.join(s for s in sentences if (line.hit.id, s) not in told))
-
-    lines = [untold(line) for line in surveyed.lines]
-    on_it = lines[: surveyed.on_it]
-    known = [line.hit.id for line in on_it if not line.text]
-    new = Survey([line for line in lines if line.text], len(on_it) - len(known))
-    render.show_survey(page, new, by_time=form.sort == "time")
-    told |= {(id, s) for id, place in page.citations.items() for s in place.text.split(GAP)}
+def _see_also(part: Page, known: Sequence[str]) -> None:
+    """Name what stands above, below another question."""
     if known:
-        page.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")
-
-
-def _show_question(page: Page, sources: Sequence[Source], form: Form, without: bool) -> None:
-    """Add the best hit of one of several questions, in half of the room, and a few others as lines. What
-    these leave of the room goes to passages that are cut. `without`: none of them holds a name of the
-    question."""
-    ranked = hits.merged(sources)
-    found = hits.of_ranked(sources, ranked[:20], openings=True)
-    most, floor = PER_QUESTION, RELEVANT * ranked[0][0] if ranked else 0.0
-    if in_time := form.sort == "time":
-        most += LINES_PER_QUESTION
-        found = sorted((hit for hit in found[:most] if hit.score >= floor), key=hits.by_time)
-    known = sorted(hit.id for hit in found[:most] if hit.id in page.full)
-    rest = [hit for hit in found if hit.id not in page.full]
-    full = 0 if without else max(most - len(known), 1)
-    limits = Limits(full, LINES_PER_QUESTION, floor, in_time)
-    worth, room = hits.worth_of(sources), page.room // (most if in_time else 2)
-    longest, form = form.window, replace(form, window=max(room, render.PART))
-    while form.window < longest:
-        trial = page.copy()
-        render.show(trial, rest, worth, form, limits)
-        shown = {id: trial.citations[id].text for id in trial.full - page.full}
-        cut = sum(hit.body != shown.get(hit.id, hit.body) for hit in rest)
-        spare = trial.room - (render.PART if known else 0)
-        if not cut or spare // cut < render.PART:
-            break
-        form = replace(form, window=form.window + spare // cut)
-    form = replace(form, window=min(form.window, longest))
-    render.show(page, rest, worth, form, limits)
-    if known:
-        page.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")
+        part.add(f"See also {', '.join(f'[{id}]' for id in known)} above.")

@@ -6,7 +6,6 @@ of the ranking. An empty question gives an overview. Without `answer` it asks no
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,13 +15,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.packing import budget as packing
-from graphrag_mcp.packing.page import finish, finished, page_of
-from graphrag_mcp.query import hits, note_hits, rank, render
+from graphrag_mcp.packing.page import Page, finish, finished, page_of
+from graphrag_mcp.query import answer, hits, note_hits, rank, render, spelling
+from graphrag_mcp.query.entities import named_list
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import absences, connected, joined, length_note
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Limits
 from graphrag_mcp.query.request import Fields, Request
+from graphrag_mcp.query.sections import sections_of
 from graphrag_mcp.query.survey import survey
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted, query_terms, stop_word
@@ -34,12 +35,20 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters, Part
 
 Corpus = tuple[str, Snapshot]  # its name, "" where one alone is searched
+Cursor = Callable[[Sequence[int]], str]
 
 FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model reads in any case
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
 EMBED_SECONDS, LOAD_SECONDS = 5.0, 30.0  # for a question; a local model is loaded by the first one
 IN_TIME = 75  # tokens of the room for each passage in order of time, so that all of them are seen
+NEAR = 5  # names that are told where nothing was found
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
+UNSAID = "No sentence says something on this. Ask with breadth=passages, or in other words."
+OTHER_MODEL = (
+    "The vectors of this index were made with {}, not with {}, so the words of the question alone"
+    " decided; index again, or set embedding_model to the former."
+)
+NOT_EMBEDDED = "The question could not be embedded, so its words alone decided: {}."
 
 
 def local_search(
@@ -56,126 +65,87 @@ def search(
     """Local search in one corpus or in several. Scores of a corpus are relative to its best
     passage; among several corpora they are weighed by the share of the question that this
     passage contains."""
-    return _Search(corpora, replace(request, query=request.query.strip()), askers or {}).result()
+    left = answer.deadline(request.options.seconds)
+    request = replace(request, query=request.query.strip())
+    budget, note = request.budget(DEFAULT_TOKENS)
+    result = begun(corpora, "local")
+    result.hint = note
+    corpora = with_text(corpora)
+    if not corpora:
+        return finish(without_text(result), budget)
+    form = request.form.breadth, request.form.sort
+    asked = f"local|{request.query}|{form}|{[*request.filters, request.min_rating]}"
+    offsets, cursor = paging(corpora, asked, request.cursor, 1)
+    if offsets is None:
+        return finish(stale(result), budget)
+    parts = narrowed(corpora, request.filters, request.min_rating)
+    if not request.query and not any(kept and kept.first for _, _, kept in parts):
+        from graphrag_mcp.query import topic_map
+
+        result.mode = "overview"
+        result.hint = joined(result.hint, topic_map.UNASKED)
+        return topic_map.overview(result, parts, budget)
+    sources, notes = found_in(parts, request, askers or {})
+    useful = [source for source in sources if source.useful]
+    several = ONE_ANSWER if request.answer and len(corpora) > 1 else ""
+    result.hint = joined(result.hint, *notes, several)
+    if not useful:
+        return _not_found(result, sources, budget)
+    for source in useful:
+        for kind, number in source.found.considered.items():
+            result.coverage[kind] = result.coverage.get(kind, 0) + number
+    if empty := [source.corpus for source in sources if not source.useful]:
+        result.hint = joined(result.hint, f"Nothing in {', '.join(empty)}.")
+
+    def plain(result: SearchResult) -> SearchResult:
+        return show(result, useful, budget, offsets[0], cursor, request)
+
+    asks = request.answer and request.query and not request.cursor.strip()
+    if not asks or len(corpora) > 1:
+        return plain(result)
+    result.hint = joined(result.hint, absences(useful)[0])
+    (source,) = useful
+    near = replace(source.found, passages=near_the_best(source.found.passages))
+    read = sections_of(replace(source, found=near), max(budget, answer.READ_TOKENS))
+    options = replace(request.options, seconds=left())
+    asker = (askers or {}).get(source.corpus)
+    question = answer.Question(source.snapshot, request.query, asker, options, budget, cursor((0,)))
+    return answer.with_answer(result, read, question, plain)
 
 
-class _Search:
-    """One local search: what is asked of which corpora, and where its page begins."""
+def _not_found(result: SearchResult, sources: Sequence[Source], budget: int) -> SearchResult:
+    """An honest nothing: what was searched, the nearest names, another tool."""
+    result.state = "not_found"
+    result.coverage |= {"passages": 0}
+    counters = [source.snapshot.manifest.counters for source in sources]
+    passages = counted(sum(counter.get("passages", 0) for counter in counters), "passages")
+    advice = "Try global_search for what the corpus is about."
+    if len(sources) > 1:
+        result.text = f"Nothing on this was found in {len(sources)} corpora ({passages})."
+        advice = "Ask with other words, or one corpus alone for nearest names."
+    elif sources[0].filters:
+        result.text, advice = sources[0].filters.nothing()
+    else:
+        entities = counted(counters[0].get("entities", 0), "entities")
+        searched = f"{passages} and {entities} of corpus {result.corpus}"
+        result.text = f"No word of this question occurs in the {searched}."
+    if len(sources) == 1 and (near := _near_names(sources[0])):
+        result.text += f"\nNearest names: {named_list(near)}."
+        advice = "Try a name from above with get_entity."
+    result.hint = joined(result.hint, advice)
+    return finish(result, budget)
 
-    def __init__(
-        self, corpora: Sequence[Corpus], request: Request, askers: Mapping[str, Asker]
-    ) -> None:
-        self.request, self.askers, self.began = request, askers, time.monotonic()
-        self.budget, note = request.budget(DEFAULT_TOKENS)
-        self.corpora = with_text(corpora)
-        self.parts: list[Part] = []
-        self.found = begun(corpora, "local")
-        self.found.hint = note
-        self.answers = request.answer and bool(request.query) and len(corpora) == 1
-        form = request.form.breadth, request.form.sort
-        asked = f"local|{request.query}|{form}"
-        asked += f"|{[*request.filters, request.min_rating]}"
-        self.offsets, self.page = paging(self.corpora, asked, request.cursor, 1)
-        self.first = not request.cursor.strip()
 
-    def result(self) -> SearchResult:
-        if not self.corpora:
-            return finish(without_text(self.found), self.budget)
-        if self.offsets is None:
-            return finish(stale(self.found), self.budget)
-        request = self.request
-        self.parts = narrowed(self.corpora, request.filters, request.min_rating)
-        if not request.query and not any(kept and kept.first for _, _, kept in self.parts):
-            from graphrag_mcp.query import topic_map
-
-            self.found.mode = "overview"
-            self.found.hint = joined(self.found.hint, topic_map.UNASKED)
-            return topic_map.overview(self.found, self.parts, self.budget)
-        sources, notes = found_in(self.parts, request, self.askers)
-        useful = [source for source in sources if source.useful]
-        self.found.hint = joined(self.found.hint, *notes)
-        if request.answer and len(self.corpora) > 1:
-            self.found.hint = joined(self.found.hint, ONE_ANSWER)
-        if not useful:
-            return self._not_found(sources)
-        for kind in {kind for source in useful for kind in source.found.considered}:
-            self.found.coverage[kind] = sum(
-                source.found.considered.get(kind, 0) for source in useful
-            )
-        if empty := [source.corpus for source in sources if not source.useful]:
-            self.found.hint = joined(self.found.hint, f"Nothing in {', '.join(empty)}.")
-        if self.answers and self.first:
-            self.found.hint = joined(self.found.hint, absences(useful)[0])
-            return self._answered(useful[0])
-        return self._shown(self.found, useful)
-
-    def _shown(self, result: SearchResult, sources: Sequence[Source]) -> SearchResult:
-        offset = (self.offsets or (0,))[0]
-        return show(result, sources, self.budget, offset, self.page, self.request)
-
-    def _answered(self, source: Source) -> SearchResult:
-        """The result with a model's answer from the sections of a prompt; else what was found."""
-        from graphrag_mcp.query import sections
-        from graphrag_mcp.query.answer import READ_TOKENS, Question, with_answer
-
-        request = self.request
-        near = replace(source.found, passages=near_the_best(source.found.passages))
-        on_topic = replace(source, found=near)
-        budget = max(self.budget, READ_TOKENS)
-        read = sections.sections_of(on_topic, budget)
-        left = request.options.seconds
-        if left:
-            left = max(left - (time.monotonic() - self.began), 0.05)
-        asker = self.askers.get(source.corpus)
-        options = replace(request.options, seconds=left)
-        asked = source.snapshot, request.query, asker, options
-        question = Question(*asked, self.budget, self.page((0,)))
-        plain = partial(self._shown, sources=[source])
-        return with_answer(self.found, read, question, plain)
-
-    def _not_found(self, sources: Sequence[Source]) -> SearchResult:
-        """An honest nothing: what was searched, the nearest names, another tool."""
-        from graphrag_mcp.query.entities import named_list
-
-        result = self.found
-        result.state, result.mode = "not_found", "local"
-        result.coverage |= {"passages": 0}
-        counters = [snapshot.manifest.counters for _, snapshot, _ in self.parts]
-        kinds = ("passages", "entities")
-        counts = [
-            counted(sum(counter.get(kind, 0) for counter in counters), kind) for kind in kinds
-        ]
-        near = {} if len(counters) > 1 else self._near_names(sources[0])
-        advice = "Try global_search for what the corpus is about."
-        if near:
-            advice = "Try a name from above with get_entity."
-        if len(counters) > 1:
-            result.text = f"Nothing on this was found in {len(counters)} corpora ({counts[0]})."
-            advice = "Ask with other words, or one corpus alone for nearest names."
-        elif filters := sources[0].filters:
-            result.text, advice = filters.nothing()
-        else:
-            searched = f"{' and '.join(counts)} of corpus {result.corpus}"
-            result.text = f"No word of this question occurs in the {searched}."
-        if near:
-            result.text += f"\nNearest names: {named_list(near.values())}."
-        result.hint = joined(result.hint, advice)
-        return finish(result, self.budget)
-
-    def _near_names(self, source: Source) -> dict[str, dict[str, Any]]:
-        """Entities with names like those of the question, or like its words; five at most."""
-        from graphrag_mcp.query.spelling import nearest_names
-
-        query = self.request.query
-        words = [word.lower().strip("?!.,") for word in query[:200].split()]
-        names = [mention.form for mention in source.found.names]
-        phrases = dict.fromkeys(
-            [*names, query[:100], *(word for word in words if not stop_word(word))]
-        )
-        near: dict[str, dict[str, Any]] = {}
-        for name in [name for name in phrases if len(name) > 1][:6]:
-            near |= {row["id"]: row for row in nearest_names(source.snapshot, name, 3)}
-        return dict(islice(near.items(), 5))
+def _near_names(source: Source) -> list[dict[str, Any]]:
+    """Entities with names like those of the question, or like its words."""
+    query = source.found.query[:200]
+    words = [word.lower().strip("?!.,") for word in query.split()]
+    names = [mention.form for mention in source.found.names]
+    names += [word for word in words if len(word) > 1 and not stop_word(word)]
+    near: dict[str, dict[str, Any]] = {}
+    for name in islice(dict.fromkeys(names), NEAR):
+        near |= {row["id"]: row for row in spelling.nearest_names(source.snapshot, name, 3)}
+    return list(near.values())[:NEAR]
 
 
 # ---- what is shown -----------------------------------------------------------------------------
@@ -186,64 +156,85 @@ def show(
     sources: Sequence[Source],
     budget: int,
     offset: int,
-    cursor: Callable[[tuple[int]], str],
+    cursor: Cursor,
     request: Request,
 ) -> SearchResult:
     """The result for one question, from the hit or line `offset` on, in the form that is asked for,
     after notes on the question."""
     form = request.form
-    in_time = form.sort == "time"
-    generous = not form.every and (budget > DEFAULT_TOKENS or in_time)  # not by the room of a note
-    if not form.every:
-        if not offset:
-            budget = note_hits.put(result, sources, budget, request.for_notes())
-        sources = hits.apart(sources)
-    sentences = form.breadth == "sentences"
-    if sentences and not offset:
+    if form.every:
+        return _show_passages(result, sources, budget, offset, cursor, request, False)
+    generous = budget > DEFAULT_TOKENS or form.sort == "time"  # not by the room of a note
+    if not offset:
+        budget = note_hits.put(result, sources, budget, request.for_notes())
+    sources = hits.apart(sources)
+    if form.breadth != "sentences":
+        return _show_passages(result, sources, budget, offset, cursor, request, generous)
+    if not offset:
         result.hint = joined(result.hint, absences(sources)[0])
-    page = page_of(result, budget)
-    if sentences:
-        surveyed = survey(sources)
-        taken = offset + render.show_survey(page, surveyed, offset, in_time)
-        if not surveyed.lines and not result.citations:
-            result.state = "not_found"
-            page.add(
-                "No sentence says something on this. Ask with breadth=passages, or in other words."
-            )
-        return finished(result, page, len(surveyed.lines) - taken, taken, cursor)
-    ranked = hits.merged(sources)
-    best = ranked[0][0] if ranked else 0.0
-    floor = 0.0 if form.every else render.WEAK * best
+    page, surveyed = page_of(result, budget), survey(sources)
+    taken = offset + render.show_survey(page, surveyed, offset, form.sort == "time")
+    if not surveyed.lines and not result.citations:
+        result.state = "not_found"
+        page.add(UNSAID)
+    return finished(result, page, len(surveyed.lines) - taken, taken, cursor)
+
+
+def _show_passages(
+    result: SearchResult,
+    sources: Sequence[Source],
+    budget: int,
+    offset: int,
+    cursor: Cursor,
+    request: Request,
+    generous: bool,
+) -> SearchResult:
+    """The best passages in full, and weaker ones as lines. `generous`: weaker ones in full as well."""
+    form, page, ranked = request.form, page_of(result, budget), hits.merged(sources)
+    floor = render.WEAK * ranked[0][0] if ranked and not form.every else 0.0
     scored = ranked[offset : offset + max(20, budget // 50)]
-    if in_time:
-        scored = [triple for triple in scored if triple[0] >= floor][: max(page.room // IN_TIME, 1)]
+    if form.sort == "time":
+        scored = [triple for triple in scored if triple[0] >= floor]
+        scored = scored[: max(page.room // IN_TIME, 1)]
     found = hits.of_ranked(sources, scored, openings=True)
     for hit in found if form.every else ():  # what stands in quotes may be in a menu
         if not any(literal.casefold() in hit.body.casefold() for literal in form.literals):
             hit.body = hit.raw
-    if in_time and found:
+    if form.sort == "time" and found:
         found.sort(key=hits.by_time)
         form = replace(form, window=max(page.room // len(found) - render.HEAD, render.PART))
-    without = False
-    if not offset:
-        if not form.every:
-            line, without = absences(sources, [passage for *_, passage in scored])
-            if line not in result.hint:
-                result.hint = joined(result.hint, line)
-                page.room = max(page.room - count_tokens(line), render.PART)
-        if text := connected(sources):
-            page.add(text)
-    full = 0 if without else None
-    limits = Limits(full, floor=floor, generous=generous)
+    without = not offset and _tell(result, page, sources, scored, not form.every)
+    limits = Limits(0 if without else None, floor=floor, generous=generous)
     taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)
     rest = sum(score >= floor for score, _, _ in ranked[taken:])
     return finished(result, page, rest, taken, cursor)
+
+
+def _tell(
+    result: SearchResult,
+    page: Page,
+    sources: Sequence[Source],
+    scored: hits.MergedPassages,
+    absent: bool,
+) -> bool:
+    """Say how names of the question are connected, and if `absent` what of it is nowhere: do these passages lack
+    all of its names?"""
+    without = False
+    if absent:
+        line, without = absences(sources, [passage for *_, passage in scored])
+        if line not in result.hint:
+            result.hint = joined(result.hint, line)
+            page.room = max(page.room - count_tokens(line), render.PART)
+    if text := connected(sources):
+        page.add(text)
+    return without
 
 
 # ---- corpora -----------------------------------------------------------------------------------
 
 
 def begun(corpora: Sequence[Corpus], mode: str) -> SearchResult:
+    """The result of a search in these corpora, still empty."""
     names = [name or snapshot.manifest.corpus for name, snapshot in corpora]
     coverage = {"corpora": len(names)} if len(names) > 1 else {}
     return SearchResult(mode=mode, corpus=",".join(names), coverage=coverage)
@@ -271,7 +262,7 @@ def stale(result: SearchResult) -> SearchResult:
 
 def paging(
     corpora: Sequence[Corpus], asked: str, cursor: str, count: int
-) -> tuple[tuple[int, ...] | None, Callable[[Sequence[int]], str]]:
+) -> tuple[tuple[int, ...] | None, Cursor]:
     """Where this page starts, None for a stale cursor; and how the cursor of the next page is
     written. It is tied to the question and to the generation of every corpus."""
     generations = [(name, snapshot.manifest.generation) for name, snapshot in corpora]
@@ -309,18 +300,14 @@ def found_in(
     parts: Sequence[Part], request: Request, askers: Mapping[str, Asker]
 ) -> tuple[list[Source], list[str]]:
     """The findings of the question in each corpus, and sentences on how it was searched."""
-    sources, notes = [], []
+    sources, notes = [], [length_note(request.query)]
     for name, snapshot, kept in parts:
         asker = askers.get(name)
         vector, late = vector_of(asker, snapshot, request.query)
         found = find(snapshot, request.query, kept, vector, asker)
-        sources.append(source_of(snapshot, found, name, kept))
-        sentences = [kept.note if kept else "", length_note(request.query), late]
-        notes += [
-            f"In {name}: {sentence[0].lower()}{sentence[1:]}" if name else sentence
-            for sentence in sentences
-            if sentence
-        ]
+        sources.append(_source(snapshot, found, name, kept))
+        for message in filter(None, (kept.note if kept else "", late)):
+            notes.append(f"In {name}: {message[0].lower()}{message[1:]}" if name else message)
     return sources, notes
 
 
@@ -343,9 +330,9 @@ def find(
         )
     if filters is not None:
         found = replace(found, considered={**found.considered, "filtered": len(found.passages)})
-    if filters is not None and filters.first:
-        passages = filters.including(found.passages, INCLUDED if query else None)
-        found = replace(found, passages=passages)
+        if filters.first:
+            passages = filters.including(found.passages, INCLUDED if query else None)
+            found = replace(found, passages=passages)
     return found
 
 
@@ -353,22 +340,10 @@ def asked(part: Part, query: str) -> Source | None:
     """The findings of a search in one corpus; None if the corpus says nothing on the question."""
     corpus, snapshot, kept = part
     found = find(snapshot, query, filters=kept)
-    if not found.passages:
-        return None
-    return source_of(snapshot, found, corpus, kept)
+    return _source(snapshot, found, corpus, kept) if found.passages else None
 
 
-def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Without the passages behind a fall of relevance: what a model reads should be on topic."""
-    least = FALL * ranked[0].score
-    return [
-        passage for n, passage in enumerate(ranked) if n < LEAST_PASSAGES or passage.score >= least
-    ]
-
-
-def source_of(
-    snapshot: Snapshot, found: Ranking, corpus: str = "", filters: Filters | None = None
-) -> Source:
+def _source(snapshot: Snapshot, found: Ranking, corpus: str, filters: Filters | None) -> Source:
     """The findings of a corpus, ready to be shown. Among several corpora the score of its best
     passage is 0.5, plus up to 0.5 by the share of the question that this passage contains."""
     source = Source(snapshot, found, corpus, filters)
@@ -378,12 +353,12 @@ def source_of(
     return source
 
 
-OTHER_MODEL = (
-    "The vectors of this index were made with {}, not with {}, so the words of the question alone"
-    " decided; index again, or set embedding_model to the former."
-)
-
-NOT_EMBEDDED = "The question could not be embedded, so its words alone decided: {}."
+def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Without the passages behind a fall of relevance: what a model reads should be on topic."""
+    least = FALL * ranked[0].score
+    return [
+        passage for n, passage in enumerate(ranked) if n < LEAST_PASSAGES or passage.score >= least
+    ]
 
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:

@@ -100,6 +100,9 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         reserved = min(page.room // 6, 40 * min(lines, len(kept) - len(strong)))
     _in_full(page, strong, worth, form, reserved)
     left = [hit for hit in kept if hit.id not in page.full]
+    weaker = bool(
+        limits.most
+    )  # then good hits stand as lines too, and weaker ones are to be told from them
     for number, hit in enumerate(left):
         if not page.told.isdisjoint((hit.document, hit.summary)):
             hit.summary = ""  # its best sentence says more
@@ -108,7 +111,10 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
             _unit, page.citations
         )  # then its id tells of which document it is
         unnamed = replace(hit, name="", begins="") if above else hit
-        if number == lines or not page.add(line_of(unnamed, worth, form.literals), cited):
+        text = line_of(unnamed, worth, form.literals)
+        if weaker and hit.score < STRONG * top:
+            text, weaker = f"{WEAKER}\n{text}", False
+        if number == lines or not page.add(text, cited):
             return next(at for at, other in enumerate(found) if other is hit)
         page.told |= {hit.summary} - {""}
     below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)

@@ -388,3 +388,23 @@ def test_a_line_of_several_sentences_has_those_alone_that_no_other_question_has_
     asked = ["dredged by Mara Quist in spring", "what happened to the harbour of Orrin"]
     text = several([("", open_snapshot(tmp_path / "c"))], asked, request).text
     assert text.count("was dredged by Mara Quist") == 1 and text.count("sold to Ida Holm") == 1, text
+
+
+def test_a_citation_of_several_questions_has_what_was_shown_of_it_first(tmp_path: Path) -> None:
+    log = "The harbour of Orrin was dredged by Mara Quist in spring. " + "The log says nothing of this day. " * 20
+    snapshot = indexed(tmp_path, [InlineText(f"{log}The harbour of Orrin was sold to Ida Holm in autumn.", "a.txt")])
+    request = Request("", form=Form(breadth="sentences"), max_tokens=2_000)
+    result = several([("", snapshot)], ["dredged by Mara Quist in spring", "sold to Ida Holm in autumn"], request)
+    assert [cited.text for cited in result.citations] == ["The harbour of Orrin was dredged by Mara Quist in spring."]
+    assert "sold to Ida Holm" in result.text
+
+
+def test_weaker_passages_of_several_questions_stand_below_a_line_that_says_so(tmp_path: Path) -> None:
+    texts = [InlineText(f"Mara Quist dredged the harbour of Orrin in spring{more}.", name) for name, more in
+             (("spring", ""), ("boats", ", and the boats of Sund came back to it in May"))]  # fmt: skip
+    texts += [InlineText("Mara Quist dredged the canal of Orrin in spring.", "canal")]
+    texts += [InlineText(f"The ferry of {words(n)} left at noon. {FILLER}", f"f{n}") for n in range(30)]
+    asked = ["Who dredged the harbour of Orrin in spring?", "When did the ferry leave?"]
+    first = several([("", indexed(tmp_path, texts))], asked, Request("", form=Form())).text.partition("\n## When")[0]
+    above, mark, below = first.partition("\nWeaker:\n")
+    assert mark and "spring" in above and "] boats" in above and "dredged the canal" in below, first
