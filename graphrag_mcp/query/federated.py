@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing.budget import Item, clamp_budget
+from graphrag_mcp.packing.budget import clamp_budget
 from graphrag_mcp.packing.page import finish
-from graphrag_mcp.query import community, context, entity, sections, source
+from graphrag_mcp.query import community, context, entity, source
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
@@ -98,25 +98,25 @@ def get_source(
     if not parts[0][0]:
         return source.get_source(parts[0][1], ids, max_tokens=max_tokens, **arguments)
     budget, note = clamp_budget(max_tokens, 4_000)
-    items: list[Item] = []
+    found: list[source.Part] = []
     notes, refused = [note], []
     for name, snapshot in parts:
         aliases = [id for corpus, id in map(qualified, ids) if corpus in ("", name)]
         if not aliases:
             continue
         try:
-            found, messages = source.passage_items(snapshot, aliases, budget=budget, **arguments)
+            passages, messages = source.passage_parts(snapshot, aliases, budget=budget, **arguments)
         except NotFound as error:
             refused.append(error)
             continue
-        items += [sections.of_corpus(name, item) for item in found]
+        found += [passage.of_corpus(name) for passage in passages]
         notes += [f"{name}: {_placed(name, message)}" for message in messages]
-    if not items and refused:
+    if not found and refused:
         raise refused[0]
-    if not items:
+    if not found:
         raise BadInput("no ids were given", 'Give ids, e.g. get_source(ids=["a/t33.2"])')
     options = source.options(arguments.get("raw", False), arguments.get("query", ""))
-    return source.shown(items, notes, budget, options)
+    return source.shown(found, notes, budget, options)
 
 
 def changes(

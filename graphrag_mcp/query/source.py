@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_mcp import plugins
@@ -18,13 +18,14 @@ from graphrag_mcp.packing.budget import (
     Item,
     Section,
     Size,
+    cost,
     one_line,
     shorten_item,
 )
 from graphrag_mcp.packing.page import Page, compose, finish, room_beside
-from graphrag_mcp.query import context, note_sources, summaries, threads
-from graphrag_mcp.query.extracts import HEAD, LEAST, QUERY, TEXT, Extract, extracts
-from graphrag_mcp.query.hits import openings_of
+from graphrag_mcp.query import context, note_sources, sections, summaries, threads
+from graphrag_mcp.query.extracts import HEAD, QUERY, Extract, extracts
+from graphrag_mcp.query.hits import names_of, openings_of
 from graphrag_mcp.query.ids import (
     IDS,
     KINDS,
@@ -50,7 +51,33 @@ Row = dict[str, Any]
 NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
 THREADS = 3  # documents of which the mails of their thread are named
 LED = 4  # tokens around the call for the rest
+LEAST = 40  # tokens of a beginning: a head and about one sentence
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A passage with a head that has its path and lines, and in `brief` as it stands below another one of its
+    document, with its id alone. `name`: what results call the document. `turn`: the place of the passage among those
+    of its id, 0 for what is shown first. `excerpt`: it is cut to the sentences on a question."""
+
+    item: Item
+    brief: Item
+    name: str
+    turn: int
+    excerpt: bool = False
+
+    @property
+    def document(self) -> str:
+        return (self.item.data or {})["document_id"]
+
+    def of_corpus(self, corpus: str) -> Part:
+        item, brief = (sections.of_corpus(corpus, item) for item in (self.item, self.brief))
+        return replace(self, item=item, brief=brief)
+
+    def continues(self, other: Part) -> bool:
+        """Does this passage stand below the other one, without a head between them?"""
+        return _follows(other.item, self.item) or (self.excerpt and self.document == other.document)
 
 
 def get_source(
@@ -66,19 +93,19 @@ def get_source(
     without addresses of links, images and menus, or to the letter with `raw`; with `query` a few
     sentences of each document."""
     budget, note = packing.clamp_budget(max_tokens, 4_000)
-    items, notes = passage_items(snapshot, ids, around, raw, query, budget)
+    parts, notes = passage_parts(snapshot, ids, around, raw, query, budget)
     references = [ids] if isinstance(ids, str) else ids
     meant = (alias for id in references[:NAMES] for alias in meant_by(snapshot, str(id)))
     whole = not raw and not query.strip() and any(re.fullmatch(r"d\d+", alias) for alias in meant)
-    intro = _sections_first(snapshot, items, budget) if whole else ""
-    return shown(items, [note, *notes], budget, options(raw, query), intro)
+    intro = _sections_first(snapshot, parts, budget) if whole else ""
+    return shown(parts, [note, *notes], budget, options(raw, query), intro)
 
 
-def _sections_first(snapshot: Snapshot, items: Sequence[Item], budget: int) -> str:
+def _sections_first(snapshot: Snapshot, parts: Sequence[Part], budget: int) -> str:
     """The sections of a document that is longer than the budget, with what was written of them, in
     half of the budget at most."""
-    documents = {item.data["document_id"] for item in items if item.data}
-    if len(documents) != 1 or sum(item.tokens for item in items) <= budget:
+    documents = {part.document for part in parts}
+    if len(documents) != 1 or sum(part.item.tokens for part in parts) <= budget:
         return ""
     (alias,) = documents
     ids = context.numbered(snapshot, "documents", [int(alias[1:])])
@@ -105,60 +132,73 @@ def options(raw: bool, query: str) -> str:
 
 
 def shown(
-    items: Sequence[Item], notes: Sequence[str], budget: int, options: str = "", intro: str = ""
+    parts: Sequence[Part], notes: Sequence[str], budget: int, options: str = "", intro: str = ""
 ) -> SourceResult:
-    """As many items as fit behind the intro, of each id about the same; the next call has what is
-    left. Of several ids whose first passages do not fit, the beginning of each."""
+    """As many passages as fit behind the intro, of each id about the same; the next call has what is left. Of several
+    ids whose first passages do not fit, the beginning of each."""
     result = SourceResult(hint=" ".join(filter(None, notes)))
     name = "Sources" if intro else ""
+    firsts = [part for part in parts if part.turn == 0]
+    needed = sum(part.item.tokens for part in firsts)
     room = room_beside(result, intro, budget, [f"## {name}" if name else ""]).tokens
-    firsts = [item for item in items if item.score == 0]
-    needed = sum(item.tokens for item in firsts)
+    whole = ""
     if len(firsts) > 1 and needed > room and budget < HIGHEST and not options:
         # With as little room this call would give the same beginnings.
-        whole = _call(items, min(max(4_000, int(needed * 1.2) + 300), HIGHEST), options)
-        beginnings = _beginnings(firsts, room)
-        fair, call = _fair(result, beginnings, room - count_tokens(whole), options)
-        call = call or whole
-    else:
-        fair, call = _fair(result, items, room, options)
-    result.next_call = call
-    section = Section(name, fair, 1.0, into="sources")
+        whole = _call(parts, min(max(4_000, int(needed * 1.2) + 300), HIGHEST), options)
+        room -= count_tokens(whole)
+        parts = _beginnings(firsts, room)
+    items, call = _fair(result, parts, room, options)
+    result.next_call = call = call or whole
+    section = Section(name, items, 1.0, into="sources")
     result = compose(result, [section], budget, intro=intro)
     if call:
         result.next_call, result.truncated = call, True
     return finish(result, budget)
 
 
-def _beginnings(firsts: Sequence[Item], room: int) -> list[Item]:
-    """The first passages of several ids, each cut at the end of a sentence to its share of the room."""
-    share = Size(max(int(room * TEXT) // len(firsts), LEAST), CHARACTERS)
-    return [shorten_item(item, share) if item.tokens > share.tokens else item for item in firsts]
+def _beginnings(firsts: Sequence[Part], room: int) -> list[Part]:
+    """The first passages of several ids, each cut at the end of a sentence to its share of the room that is left."""
+    found = []
+    for number, part in enumerate(firsts):
+        share = Size(max(room // (len(firsts) - number), LEAST), CHARACTERS)
+        if part.item.tokens > share.tokens:
+            _, _, text = part.item.text.partition("\n")
+            named = replace(part.item, text=f"[{part.item.id}] {part.name}\n{text}")
+            part = replace(part, item=shorten_item(named, share))
+        found.append(part)
+        room -= cost(part.item).tokens
+    return found
 
 
 def _fair(
-    result: SourceResult, items: Sequence[Item], room: int, options: str
+    result: SourceResult, parts: Sequence[Part], room: int, options: str
 ) -> tuple[list[Item], str]:
     """The first passages of every id that fit, then the second ones, in reading order; and the call for the others,
     which has room beside them."""
-    prices = [sending.price(result, quoted(item.text)).tokens for item in items]
-    if sum(prices) <= room:
-        return [*items], ""
-    turns = sorted(range(len(items)), key=lambda at: -items[at].score)
+    turns = sorted(range(len(parts)), key=lambda at: parts[at].turn)
     taken: list[int] = []
-    call = _call(items, min(max(4_000, int(items[0].tokens * 1.2) + 300), HIGHEST), options)
+    first = parts[0].item
+    call = _call(parts, min(max(4_000, int(first.tokens * 1.2) + 300), HIGHEST), options)
     for number, at in enumerate(turns, 1):
-        room -= prices[at]
-        following = _call([items[other] for other in sorted(turns[number:])], 0, options)
-        if room < count_tokens(following) + LED:
+        below = any(parts[at].continues(parts[other]) for other in taken)
+        item = parts[at].brief if below else parts[at].item
+        room -= sending.price(result, quoted(item.text)).tokens
+        rest = sorted(turns[number:])
+        following = _call([parts[other] for other in rest], 0, options) if rest else ""
+        if room < (count_tokens(following) + LED if following else 0):
             break
         taken, call = [*taken, at], following
     # Where not even one fits, the call with the same budget could only give the same.
-    return [items[at] for at in sorted(taken or turns[:1])], call
+    chosen = [parts[at] for at in sorted(taken or turns[:1])]
+    pairs = zip([None, *chosen], chosen, strict=False)
+    return [
+        part.brief if last and part.continues(last) else part.item for last, part in pairs
+    ], call
 
 
-def _call(rest: Sequence[Item], max_tokens: int, options: str) -> str:
+def _call(parts: Sequence[Part], max_tokens: int, options: str) -> str:
     """The call for what is left; many that follow each other in a document are one id (`t33.2+`)."""
+    rest = [part.item for part in parts]
     ids = [item.id for item in rest]
     if len(ids) > IDS:
         ids = [
@@ -177,14 +217,14 @@ def _follows(item: Item, other: Item) -> bool:
     return behind and here["document_id"] == there["document_id"]
 
 
-def passage_items(
+def passage_parts(
     snapshot: Snapshot,
     ids: Sequence[str],
     around: int = 0,
     raw: bool = False,
     query: str = "",
     budget: int = 4_000,
-) -> tuple[list[Item], list[str]]:
+) -> tuple[list[Part], list[str]]:
     """The passages behind ids, each once, with `query` what bears on it; and notes on the ids."""
     references = [ids] if isinstance(ids, str) else [str(reference) for reference in ids]
     references = list(dict.fromkeys(reference for reference in references if reference.strip()))
@@ -220,17 +260,14 @@ def passage_items(
         found = _extracted(found, extracts(snapshot, by_id, query, budget))
         order |= {id: row["turn"] for id, row in found.items()}
     begins = openings_of(snapshot, of) if asks and len(of) > 1 else {}
-    items: list[Item] = []
+    names, parts = names_of(snapshot), []
     for row in found.values():
-        document_id: str = row["document_id"]
-        document = aliases.get(document_id, document_id)
-        item = _passage_item(row, document, raw, dates.get(row["id"]), begins.get(document_id, ""))
-        item = replace(item, score=-order[row["id"]])
-        last = items[-1] if items else None
-        if last and (_follows(last, item) or (asks and _document(last) == document)):
-            item = _below(item, row, gap=not _follows(last, item))
-        items.append(item)
-    return items, notes
+        id: str = row["document_id"]
+        item = _passage_item(row, aliases.get(id, id), raw, dates.get(row["id"]))
+        if asks:
+            item = _excerpt(item, row, names[id], begins.get(id, ""))
+        parts.append(Part(item, _brief(item, row, asks), names[id], order[row["id"]], asks))
+    return parts, notes
 
 
 def _extracted(found: Mapping[str, Row], shown: Mapping[str, Extract]) -> dict[str, Row]:
@@ -249,18 +286,11 @@ def _extracted(found: Mapping[str, Row], shown: Mapping[str, Extract]) -> dict[s
     return rows
 
 
-def _document(item: Item) -> str:
-    return (item.data or {})["document_id"]
-
-
-def _below(item: Item, row: Row, gap: bool) -> Item:
-    """The item under the head of one before it of its document: its id alone, and where it stands if there is a
-    gap between them."""
+def _brief(item: Item, row: Row, excerpt: bool) -> Item:
+    """The item under the head of another one of its document: its id, and its page; of an excerpt its lines."""
     head, _, text = item.text.partition("\n")
-    where = places.of_row(row)
-    lines = f"lines {row['line_start']}-{row['line_end']}" if gap else ""
-    place = f" ({where or lines})" if where or lines else ""
-    return replace(item, text=f"{head.partition('] ')[0]}]{place}\n{text}")
+    place = _place(row) if excerpt else places.of_row(row)
+    return replace(item, text=f"{head.partition('] ')[0]}]{f' ({place})' * bool(place)}\n{text}")
 
 
 def changes(
@@ -286,7 +316,7 @@ def changes(
     result = SourceResult(hint=hint, text="\n\n".join(blocks))
     if (over := count_tokens(result.text)) > budget:
         share = budget / over
-        blocks = [quote.clipped(block, {}, max(int(len(block) * share), LEAST)) for block in blocks]
+        blocks = [quote.clipped(block, {}, int(len(block) * share)) for block in blocks]
         result.text, result.truncated = "\n\n".join(blocks), True
     return finish(result, budget)
 
@@ -337,11 +367,8 @@ def _found(
     return found, asked_for
 
 
-def _passage_item(
-    row: Row, document: str, raw: bool, dates: Times | None = None, begins: str = ""
-) -> Item:
-    """A passage with its head; below its text what relative dates in it mean. `begins`: how its document begins,
-    in the head of a text that does not contain that."""
+def _passage_item(row: Row, document: str, raw: bool, dates: Times | None = None) -> Item:
+    """A passage with its head; below its text what relative dates in it mean."""
     item = packing.source_item(row, 0.0, document, True)
     whole = plugins.verbatim(row["uri"])
     text = row["text"] if raw or whole else readable(row["text"])
@@ -349,10 +376,6 @@ def _passage_item(
     if dates and not whole and (note := dates.note(one_line(text, len(text)))):
         text = f"{text}\n{note}"
     head = item.text.partition("\n")[0]
-    if row.get("silent"):
-        head = f"{head} (no word of the question is in it; it begins:)"
-    if begins and begins.rstrip("…") not in text:
-        head = f"{head} ({begins})"
     if alias := row.get("alias", ""):  # a definition: asked for again by its own id
         item = replace(item, id=alias)
         head = f"[{alias}] {head.partition('] ')[2]}"
@@ -360,3 +383,22 @@ def _passage_item(
     data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
     tokens = item.tokens if text == row["text"] else count_tokens(f"{head}\n{text}") + 2
     return Item(item.id, f"{head}\n{text}", None, tokens=tokens, data=data)
+
+
+def _place(row: Row) -> str:
+    """The page of a passage, or its lines; "" where all is on the first line."""
+    first, last = row["line_start"], row["line_end"]
+    return places.of_row(row) or (f"lines {first}-{last}" if last > 1 else "")
+
+
+def _excerpt(item: Item, row: Row, name: str, begins: str) -> Item:
+    """The item of an excerpt, whose head has the name of its document and its place in that, and how the document
+    begins unless the text contains that."""
+    _, _, text = item.text.partition("\n")
+    remarks = list(filter(None, [_place(row)]))
+    if begins and begins[: len(begins) // 2] not in text:
+        remarks.append(begins)
+    if row.get("silent"):
+        remarks.append("no word of the question is in it; it begins:")
+    head = " ".join([f"[{item.id}] {name}", *(f"({remark})" for remark in remarks)])
+    return replace(item, text=f"{head}\n{text}", tokens=count_tokens(f"{head}\n{text}") + 2)

@@ -154,6 +154,21 @@ def test_of_several_texts_that_do_not_fit_the_beginning_of_each_is_read_and_the_
     assert all(f"On day {d} the mill of report {n} ground" in whole for n in range(12) for d in range(60))
 
 
+def test_a_question_to_many_ids_shows_a_sentence_of_each_below_the_name_of_its_document(tmp_path: Path) -> None:
+    def report(n: int) -> str:
+        days = " ".join(f"On day {d} the mill of place {n} ground {d} sacks of rye." for d in range(9, 60))
+        return f"Report {n} is on the mill. {days} In the end the mill of place {n} burned down in a great fire. {FILLER}"
+
+    snapshot = indexed(tmp_path, [InlineText(report(n), f"r{n}") for n in range(15)])
+    ids = [f"d{n}" for n in range(1, 16)]
+    result = get_source(snapshot, ids, query="How did the mill end, was there a fire?", max_tokens=1_500)
+    parts = re.split(r"^\[t[\d.]+\] r(\d+)\b", result.text, flags=re.MULTILINE)
+    shown = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
+    assert sorted(shown) == list(range(15))
+    assert all(f"place {n} burned down in a great fire" in text for n, text in shown.items()), result.text
+    assert result.tokens > 1_200, "where there is room, further sentences follow"
+
+
 @pytest.mark.parametrize(
     "line, date",
     [

@@ -155,7 +155,7 @@ def test_sources_outlines_lists_and_the_explorer_name_the_same_places(tmp_path: 
     whole = get_source(snapshot, [f"d{numbers['audit-report.pdf']}"]).text
     assert "(in/audit-report.pdf p. 1)" in whole and "(p. 2)\nTom Reed waited" in whole
     asked = get_source(snapshot, [f"d{numbers['budget.xlsx']}"], query="price of bollards").text
-    assert "(in/budget.xlsx Costs!A1:B3)" in asked
+    assert "budget.xlsx (Costs!A1:B3)" in asked
     assert "(p. 2) Tom Reed waited" in documents.list_documents(snapshot, document="audit-report.pdf").text
     assert "(plan.pptx slide 2)" in documents.list_documents(snapshot, query="dredger Marigold").text
     shown = texts.document(snapshot, numbers["audit-report.pdf"])["units"]
