@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 
 from graphrag_mcp.names import chinese
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.lexicon import ordinary
 
 Span = tuple[int, int]
 
@@ -58,37 +57,23 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
     return None
 
 
-def short_names(
-    first_at: Mapping[str, int], type_of: Mapping[str, str], no_people: Collection[str]
-) -> dict[str, str]:
-    """Family names and given names alone, names with an initial and names without the initial in the
-    middle, each with the one person of the text whose full name they shorten.
+def short_names(first_at: Mapping[str, int], people: Collection[str]) -> dict[str, str]:
+    """Family names and given names alone, each with the one person of the text whose full name they
+    shorten; a name without the name in the middle, behind the full one (John Adams, the father of John Quincy
+    Adams, stands before him).
 
-    Takes and gives keys. `first_at`: where each stands first. A name without a type is a person's if none
-    of its words is an everyday word; its first word alone is left as it is (Dallas Cowboys). A short form of several words stands behind the full name: John Adams
-    is not his son, John Quincy Adams."""
+    Takes and gives keys. `first_at`: where each stands first. `people`: those that are of people."""
     full: dict[str, set[str]] = defaultdict(set)
-    for key in sorted(first_at, key=lambda key: (-key.count(" "), key)):
+    for key in sorted(people, key=lambda key: (-key.count(" "), key)):
         words = key.split(" ")
-        if not 2 <= len(words) <= 3 or key in no_people or not key.replace(" ", "").isalpha():
-            continue
-        first, last = words[0], words[-1]
-        if type_of.get(key, "person") != "person" or first == last or len(first) < 3:
-            continue
-        if len(full[key]) == 1 and first_at[min(full[key])] < first_at[key]:
-            continue  # Brian Ripley, behind Brian D. Ripley
-        forms = {first, last, f"{first[0]} {last}"}
-        if len(words) == 3 and len(words[1]) == 1:
-            forms.add(f"{first} {last}")
-        for form in forms:
-            full[form].add(key)
+        shortened = len(full[key]) == 1 and first_at[min(full[key])] < first_at[key]
+        if 2 <= len(words) <= 3 and not shortened:  # Brian Ripley, behind Brian D. Ripley
+            for form in {words[0], words[-1], f"{words[0]} {words[-1]}"} - {key}:
+                full[form].add(key)
     found: dict[str, str] = {}
     for key in first_at:
-        if len(full[key]) != 1 or len(key) < 3 or type_of.get(key, "person") != "person":
-            continue
-        person = min(full[key])
-        words = person.split(" ")
-        is_person = person in type_of or not (key == words[0] or any(map(ordinary, words)))
-        if is_person and (" " not in key or first_at[key] > first_at[person]):
-            found[key] = person
+        if len(full[key]) == 1 and len(key) > 2:
+            person = min(full[key])
+            if " " not in key or first_at[key] > first_at[person]:
+                found[key] = person
     return found

@@ -20,7 +20,13 @@ from graphrag_mcp.names.kinds import by_form
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.prose import fences, sentences
 from graphrag_mcp.text.spans import Candidate, Mention
-from graphrag_mcp.text.terms import composed, normalise_name, query_terms, with_origins
+from graphrag_mcp.text.terms import (
+    composed,
+    latin_language,
+    normalise_name,
+    query_terms,
+    with_origins,
+)
 
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -102,24 +108,19 @@ def _named(text: str, question: bool, spans: Sequence[aliases.Span]) -> list[Men
     )
 
 
-# What a text must hold for a pattern to be tried: lines of links to the web and nothing else, as the navigation of a
-# page has them, web addresses, mail addresses, targets of links, tags and comments.
-_MENU = re.compile(
-    r"^[\s*+-]{0,9}(?:\[[^\[\]\n]{0,60}\]\(http[^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)[ \t|•·]{0,9}+)++$",
-    re.MULTILINE,
-)
-_DEFINITION = re.compile(  # what a label of links means; no footnote, and no line of a chat
-    r"^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+\S{1,2000}"
-    r"(?:[ \t]+(?:\"[^\"\n]{0,500}\"|'[^'\n]{0,500}'|\([^()\n]{0,500}\)))?[ \t]*$",
-    re.MULTILINE,
-)
+# Of markup, what a text must hold and the pattern of what goes: targets and labels of links; what a label means (no
+# footnote, and no line of a chat); addresses of the web and of mail; tags with attributes, and comments.
 _MARKUP = (
-    ("](http", _MENU),
-    ("]:", _DEFINITION),
+    ("](", re.compile(r"(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?")),
     ("][", re.compile(r"(?<=\])\[[^\[\]\n]{1,200}\]")),
+    (
+        "]:",
+        re.compile(
+            r"(?m)^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+\S{1,2000}(?:[ \t]+[\"'(].*)?[ \t]*$"
+        ),
+    ),
     ("://", re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)),
     ("@", re.compile(r"(?<![\w@])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}", re.ASCII)),
-    ("](", re.compile(r"(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?")),
     ("<", re.compile(r"<(?:!--[^<>]{0,2000}--|[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000})>")),
 )
 
@@ -220,12 +221,24 @@ def _mentions(
         for short, long in introduced.items()
     }
     capitals = {key for key, start, end in rows if text[start:end].rpartition(" ")[2].isupper()}
-    first_at = {key: name.first_at for key, name in named.items()}
-    for short, long in aliases.short_names(first_at, type_of, capitals).items():
-        if short not in alias_of:
-            alias_of[short] = long
-            type_of[long] = type_of[short] = "person"
-            named[short].strong |= named[long].strong
+    # What has no type is a person's if none of its words is an everyday one; not in German, whose nouns have capitals.
+    rare = () if latin_language(text) == "de" else named.keys() - type_of.keys() - capitals
+    people = {key for key in named if type_of.get(key) == "person"} | {
+        key
+        for key in rare
+        if named[key].strong
+        and key.replace(" ", "").isalpha()
+        and not any(map(ordinary, key.split(" ")))
+    }
+    first_at = {
+        key: name.first_at
+        for key, name in named.items()
+        if type_of.get(key, "person") == "person" and key not in alias_of
+    }
+    for short, long in aliases.short_names(first_at, people).items():
+        alias_of[short] = long
+        type_of[long] = type_of[short] = "person"
+        named[short].strong |= named[long].strong
     return [
         Mention(
             key,

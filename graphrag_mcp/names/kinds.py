@@ -12,10 +12,9 @@ from graphrag_mcp.text.terms import UPPER
 _DEFINED = re.compile(
     r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
 )
-_BORN = re.compile(r" (?:\((?:[^()\n]{0,60}; )?(?:born|b\.) |was born |, born )")
 _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b")
-_SPEAKS = re.compile(r",? who\b| (?:said|says|told|asked|added|wrote|died|thinks|believes)\b")
-_ACTS = re.compile(r" [a-z]+ed\b")
+# A person speaks, or does something in the past.
+_ACTS = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b|(?P<past> [a-z]+ed\b)")
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 _INITIAL = re.compile(rf"[{UPPER}]\.?")
 
@@ -44,11 +43,7 @@ def kind_of(text: str, start: int, end: int, words: Sequence[str], titled: bool)
 
 
 def _by_definition(text: str, end: int) -> str:
-    """Marie Curie, a Polish physicist; Ada (born 1815)."""
-    if text[end : end + 1] not in (" ", ","):
-        return ""
-    if _BORN.match(text, end):
-        return "person"
+    """Marie Curie, a Polish physicist."""
     found = _DEFINED.match(text, end)
     predicate = _BEHIND.split(found[1], maxsplit=1)[0].split() if found else []
     return noun_type(predicate[-1].lower()) if 0 < len(predicate) <= 6 else ""
@@ -68,27 +63,16 @@ def words_before(text: str, at: int) -> list[str]:
     return before.split() if before[-1:].isspace() else []
 
 
-def acts(text: str, at: int) -> bool:
-    """True if the text at this offset goes on with a verb of speech or in the past, as behind a person."""
-    return _SPEAKS.match(text, at) is not None or _ACTS.match(text, at) is not None
-
-
 def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str:
-    before = words_before(text, start)
-    last = before[-1] if before else ""
+    last = (words_before(text, start) or [""])[-1]
     if kind := noun_type(last):
         return kind if kind != "location" else ""  # the film Titanic
-    if last == "of" and before[-2:-1] and noun_type(before[-2]) == "location":
-        return "location"  # the city of Kolkata; not the director of Jaws
-    if len(words) > 1:  # "Microsoft said that" and "Chelsea, who" are usual
-        if last in ("said", "says", "replied") or _SPEAKS.match(text, end):
-            return "person"
-        # a full name of rare words that acts: Clara Whitlock opened, directed by Raoul Walsh
-        if (
-            len(words) < 4
-            and (last == "by" or acts(text, end))
-            and all(word[0].isalpha() and not lex.ordinary(word.lower()) for word in words)
-        ):
-            return "person"
+    acts = _ACTS.match(text, end)
+    # "Microsoft said that" and "Chelsea, who" are usual; of a verb or "by" only rare words are a person's name:
+    # Clara Whitlock opened, directed by Raoul Walsh
+    rare = not any(map(lex.ordinary, map(str.lower, words)))
+    speaks = last == "said" or (acts and not acts["past"])
+    if 1 < len(words) < 4 and (speaks or (rare and (acts or last == "by"))):
+        return "person"
     place = len(words) < 3 and last.lower() in lex.PLACE_PREPOSITIONS
     return "location" if place and _STOP.match(text, end) else ""

@@ -11,17 +11,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from operator import or_
 
 from graphrag_mcp.names import german
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.kinds import by_form, kind_of, words_before
 from graphrag_mcp.names.lexicon import ordinary
-from graphrag_mcp.names.phrases import LOWER_BEHIND, ORIGIN, Language, Phrase, Phrases
+from graphrag_mcp.names.phrases import Language, Phrase, Phrases
 from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, LOWER, STOP_WORDS, WORD
 
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
 _COUNT = re.compile(r"\d{1,3}(?:[.,]\d+)*")  # no year
+_GOES_ON = re.compile(rf"[ \n][{LOWER}]{{3,}}")
 _GRAMMAR = frozenset[str]().union(*LANGUAGES.values())
 
 
@@ -74,7 +74,7 @@ class Evidence:
         if not phrase.prose:
             return
         if phrase.opening:
-            self.subject[form] += LOWER_BEHIND.match(self.text, phrase.end) is not None
+            self.subject[form] += _GOES_ON.match(self.text, phrase.end) is not None
             if phrase.words[0].lower() in self.language.grammar:
                 rest = " ".join(phrase.words[1:])
                 self.inside[rest] += 1  # In York
@@ -90,17 +90,13 @@ class Evidence:
         polite = self.language.code == "de" and first in self.language.grammar  # Sie
         if not (phrase.opening or polite):
             return phrase
+        grammar = first in self.language.grammar
         if not rest:
-            return (
-                None if first in self.language.grammar and not phrase.words[0].isupper() else phrase
-            )
+            return None if grammar and not phrase.words[0].isupper() else phrase
         if self.inside[phrase.form] and not polite:
             return phrase  # Do Muoi
-        if first not in self.language.grammar and not (
-            len(rest) > 1
-            and ordinary(first)
-            and (self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest))
-        ):
+        rare = self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest)
+        if not grammar and not (len(rest) > 1 and ordinary(first) and rare):
             return phrase
         start = self.text.find(rest[0], phrase.start + len(phrase.words[0]), phrase.end)
         return Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose)
@@ -141,12 +137,7 @@ class Evidence:
             return None
         if phrase.titled:
             return True
-        if phrase.article and lows[-1] in lex.TITLES:
-            return None  # the Roman Catholic Bishop
         usual = [ordinary(low) or low.isdigit() for low in lows]
-        origin = [ORIGIN.fullmatch(word) is not None for word in phrase.words]
-        if phrase.article == "a" and origin[-1] and all(map(or_, usual, origin)):
-            return False  # the South Korean navy
         if self.language.code == "de" and not by_form(phrase.words):
             # not Soziale Medien, nor Absatz 2
             declined = lows[0].endswith(german.DECLINED) and not phrase.words[0].isupper()

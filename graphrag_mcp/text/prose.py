@@ -64,21 +64,6 @@ def _newline_ends(text: str, line: int, at: int, end: int) -> bool:
     return (head or _FORMS.structure.match(text, line)) is not None
 
 
-NARROW = 50  # characters that lines of wrapped text have at least; verses and addresses are shorter
-BESIDE = (
-    400  # characters on each side of a line break that show how long the lines of its paragraph are
-)
-
-
-def is_wrapped(text: str, at: int) -> bool:
-    """Is the line break at this offset one of wrapped text: would the next word have made the line longer
-    than the longest of its paragraph?"""
-    before = text[max(0, at - BESIDE) : at].rpartition("\n\n")[2].split("\n")
-    behind = text[at + 1 : at + BESIDE].partition("\n\n")[0].split("\n")
-    word = len((behind[0].split() or [""])[0])
-    return len(before[-1]) + 1 + word > max(NARROW, *map(len, before), *map(len, behind))
-
-
 def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     """Does the punctuation at `at:end` end the sentence that began at `start`?"""
     after = text[end : end + 40]

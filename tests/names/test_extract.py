@@ -103,12 +103,10 @@ def test_real_texts_give_exact_spans() -> None:
             _sound(path.read_text("utf-8"))
 
 
-def test_names_of_a_menu_are_left_out_and_those_of_links_in_sentences_are_not() -> None:
-    menu = "\n".join(f'*   [{name}](https://a.example/{name} "{name} here")' for name in ("News", "Reviews", "Lisbon"))
-    row = " | ".join(f"[{name}](https://a.example/{name})" for name in ("Oslo", "Paris", "Porto"))
-    text = f"# Piers\n\n{menu}\n\nIda Holm built [Bo](https://a.example/bo) Lind's pier in Varde.\n\n{row}\n\n[[Ashby]]\n"
-    assert {"Ida Holm", "Varde", "Ashby"} <= {m.form for m in extract(text + "The end of it is near. " * 20)}
-    assert not {"News", "Reviews", "Lisbon", "Oslo", "Paris", "Porto"} & {m.form for m in extract(text)}
+def test_names_of_links_are_found_and_words_of_their_targets_are_not() -> None:
+    text = 'Ida Holm built [Bo](https://a.example/Oslo "Paris here") Lind\'s pier in Varde.\n\n[[Ashby]] and [Porto](https://a.example/Lisbon)\n'
+    found = {m.form for m in extract(text + "The end of it is near. " * 20)}
+    assert {"Ida Holm", "Varde", "Ashby", "Porto"} <= found and not {"Oslo", "Paris", "Lisbon"} & found
 
 
 AWKWARD = [
