@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.index import losses
 from graphrag_mcp.index.communities import Hierarchy
 from graphrag_mcp.index.extraction import extract_unit
-from graphrag_mcp.index.losses import UNCOUNTED, listed
 from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
 from graphrag_mcp.index.records import Records
 from graphrag_mcp.index.report_reply import Draft, no_source_of
@@ -40,70 +40,8 @@ from graphrag_mcp.store.tables import Snapshot, notes_of, open_questions, open_s
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 
-
-def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
-    """The text of a result as it is kept, without the records that are refused, and what was left
-    out. Raises BadReply where nothing is left."""
-    text = _summary_text(result) if ask.kind == SUMMARY else _text(result, ask.schema or {})
-    value = ask.parse(text)
-    if isinstance(value, Records):
-        dropped = {why: count for why, count in value.dropped.items() if why not in UNCOUNTED}
-        left_out = [listed(dropped, value.lost)] if dropped else []
-        if value.repaired:
-            left_out.append(f"kept with a value of ours: {listed(value.repaired)}")
-        return value.as_json() if dropped else text, "; ".join(left_out)
-    if isinstance(value, dict) and isinstance(summary := value.get(1), Summary):
-        told = [_doubted("summary", doubts(summary.unsupported))] if summary.unsupported else []
-        if summary.cut:
-            told.append(f"the text after its first {len(summary.text)} characters")
-        if summary.left_out:
-            told.append(f"{counted(summary.left_out, 'labels or names')} that are no text")
-        return summary.as_json(), "; ".join(told)
-    if isinstance(value, Draft):
-        told = []
-        if value.left_out:
-            told.append(f"{counted(value.left_out, 'statements')} without a row of the question")
-        if value.unsupported:
-            told.append(_doubted("report", no_source_of(value.unsupported)))
-        return text, "; ".join(told)
-    parts = value if isinstance(value, tuple) else ()
-    lost = next((part for part in parts if isinstance(part, Counter)), {})
-    return text, listed(lost)
-
-
-def _doubted(what: str, doubts: str) -> str:
-    return (
-        f"{doubts}; the {what} is kept; submit it again without these, else it is shown with a mark"
-    )
-
-
-def _summary_text(result: Mapping[str, Any]) -> str:
-    """The reply about one text that a result with "text", "labels" and "names" stands for."""
-    text = result.get("text")
-    if isinstance(text, str) and text.lstrip().startswith("{"):
-        return clean(text)
-    summary = {"id": 1, "text": text, "labels": result.get("labels"), "names": result.get("names")}
-    return clean(json.dumps({"summaries": [summary]}, ensure_ascii=False))
-
-
-def _text(result: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """The reply that was handed in: as JSON text, as an object, or as the parts of the object beside the
-    work_id."""
-    text, names = result.get("text"), schema.get("properties", ())
-    if isinstance(text, str) and text.strip():
-        return clean(text).strip()
-    parts = text or {name: result[name] for name in names if result.get(name) is not None}
-    return clean(json.dumps(parts, ensure_ascii=False))
-
-
 Row = dict[str, Any]
-# What an agent asks for -> kinds of the table `pending`, in the order in which the work makes
-# sense.
-KINDS: dict[str, tuple[str, ...]] = {
-    "extract": ("extract",),
-    "report": ("report",),
-    "summary": ("summary",),
-}
+KINDS = ("extract", "summary", "report")  # of questions; texts change what a report is about
 MOST_ITEMS = 100
 READ_AT_ONCE = 50  # documents
 LOOKED_AT = 200  # pending rows that one claim looks at; more only while it finds nothing to give
@@ -111,7 +49,7 @@ LOOKED_AT = 200  # pending rows that one claim looks at; more only while it find
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question. `ask_kind`: extract, report or summary; `prompt`: all of it."""
+    """One question. `ask_kind`: one of KINDS; `prompt`: all of it."""
 
     work_id: str
     ask_kind: str
@@ -135,13 +73,12 @@ class Claimed:
 class Submitted:
     """`rejected` as {work_id, reason}; a rejected item stays claimed and may be submitted again.
     `left_out` the same for records of accepted items that were refused. `replaced`: accepted items
-    that had an answer. `pending`: rows that are open until the next merge."""
+    that had an answer."""
 
     accepted: list[str] = field(default_factory=list)
     rejected: list[dict[str, str]] = field(default_factory=list)
     left_out: list[dict[str, str]] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
-    pending: int = 0
 
 
 class _Listener(Asker):
@@ -156,10 +93,15 @@ class _Listener(Asker):
         self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None
     ) -> Answer[Any]:
         answer = await super().ask(ask)
-        key = ask.key
-        if not answer.by or key in self._also:
-            self.open[key] = ask
+        self.hear(ask, not answer.by)
         return answer
+
+    def hear(self, ask: Ask[Any], is_open: bool) -> None:
+        if is_open or ask.key in self._also:
+            self.open[ask.key] = ask
+
+
+# ---- what agents take -------------------------------------------------------------------------------
 
 
 def claim(
@@ -173,43 +115,64 @@ def claim(
     process: int = 0,
     fits: Callable[[Claimed], bool] = lambda _: True,
 ) -> Claimed:
-    """Lease the next open questions that no other client works on: first those that this client has
-    claimed already.
+    """Lease the next open questions that no other client works on: of each kind first those that this
+    client has claimed already, and reports last. These wait while a text is open for this client or is
+    not merged; what others have may never come back.
 
     Of an index whose texts no agent reads, `kind` report gives the reports of the top communities.
     `level`: reports of communities down to this level alone. Only what is shown whole is leased:
     `fits` says whether these items can be. `process`: the server that the client came through."""
-    if kind != "any" and kind not in KINDS:
+    if kind not in ("any", *KINDS):
         raise BadInput(f"kind {kind[:40]!r} is unknown", f"Use any, {', '.join(KINDS)}")
     snapshot = open_snapshot(folder, keep=False)
     claimed = Claimed(agents=bool(snapshot.manifest.parameters.get("agent")))
-    rows = open_questions(snapshot)
-    if kind == "report" and method_of(snapshot.manifest) == "reports":
-        rows = _top(snapshot, level or 0)
-    elif kind == SUMMARY:
-        rows = _without_summary(snapshot)
-    elif level is not None:
-        ids = [row["subject"] for row in rows if row["kind"] == "report"]
-        found = snapshot.served("communities", ids, ["id", "level"])
-        kept = {row["id"] for row in found if row["level"] <= level}
-        rows = [row for row in rows if row["subject"] in kept]
+    rows = _open_rows(snapshot, kind, level)
     claimed.remaining = dict(Counter(row["kind"] for row in rows))
-    mine, taken = leases.of_client(folder, client), leases.taken(folder, client)
-    order, most, leased = _in_order(rows, kind, mine), min(max_items, MOST_ITEMS), list[Lease]()
+    taken = leases.taken(folder, client)
+    mine = {(lease.kind, lease.subject) for lease in leases.of_client(folder, client)}
+    rows = [row for row in rows if row["kind"] in (KINDS if kind == "any" else (kind,))]
+    rows.sort(key=lambda row: (KINDS.index(row["kind"]), _about(row) not in mine, row["id"]))
+    most, waits = min(max_items, MOST_ITEMS), False
     asks: dict[str, Ask[Any]] = {}
-    for lease, item, ask in _offered(folder, settings, snapshot, claimed, order, taken):
-        if not fits(replace(claimed, items=[*claimed.items, item])):
-            if claimed.items:
-                break
-            claimed.too_long += 1
-            continue
-        claimed.items.append(item)
-        asks[lease.key] = ask
-        leased.append(Lease(lease.work_id, lease.key, lease.kind, lease.subject, client, process))
-        if len(leased) >= most:
+    leased: list[Lease] = []
+    for place, (row, found) in enumerate(_questions(folder, settings, snapshot, rows)):
+        report = row["kind"] == "report"
+        if len(asks) >= most or (asks and place >= LOOKED_AT) or (report and waits):
             break
+        waits |= not report and not found
+        for key, ask in found.items():
+            claimed.held += key in taken
+            # the same text may stand in two documents
+            if key in taken or key in asks or len(asks) >= most:
+                continue
+            item = Item(leases.work_id(key), ask.kind, _prompt(ask))
+            if fits(replace(claimed, items=[*claimed.items, item])):
+                asks[key] = ask
+                claimed.items.append(item)
+                leased.append(
+                    Lease(item.work_id, key, row["kind"], row["subject"], client, process)
+                )
+                waits |= not report
+            elif asks:
+                most = len(asks)  # the reply is full
+            else:
+                claimed.too_long += 1
+    had, meanwhile = _leased(folder, leased, asks)
+    claimed.held += len(leased) - len(had) - meanwhile
+    claimed.items = [item for item in claimed.items if item.work_id in had]
+    return claimed
+
+
+def _about(row: Row) -> tuple[str, str]:
+    return row["kind"], row["subject"]
+
+
+def _leased(
+    folder: Path, leased: Sequence[Lease], asks: Mapping[str, Ask[Any]]
+) -> tuple[Set[str], int]:
+    """The work_ids that this client has now, and how many another one has handed in since."""
     book = shared_replies.book(folder)
-    meanwhile: set[str] = set()  # keys of what another client has handed in since
+    meanwhile: set[str] = set()
 
     def answered(key: str) -> bool:
         # Leases are of this machine, and locked meanwhile: no look at a store over the network.
@@ -218,57 +181,36 @@ def claim(
         return key in meanwhile
 
     try:
-        had = leases.take(folder, leased, answered=answered)
+        return leases.take(folder, leased, answered=answered), len(meanwhile)
     finally:
         book.close()
-    claimed.held += len(leased) - len(had) - len(meanwhile)
-    claimed.items = [item for item in claimed.items if item.work_id in had]
-    return claimed
 
 
-def _in_order(rows: Sequence[Row], kind: str, claimed: Sequence[Lease]) -> list[Row]:
-    """The rows of what is asked for: texts that the client holds, then all in the
-    order in which the work makes sense. A report waits for what comes before it also where it is
-    held: what the next merge takes in changes what it is about."""
-    requested = [name for group in ([kind] if kind != "any" else KINDS) for name in KINDS[group]]
-    mine = {f"{lease.kind}:{lease.subject}" for lease in claimed}
-    asked = [row for row in rows if row["kind"] in requested]
+def _open_rows(snapshot: Snapshot, kind: str, level: int | None) -> list[Row]:
+    """What is open: rows of `pending`, top communities without a written report, documents without a
+    summary."""
+    rows = open_questions(snapshot)
+    if kind == "report" and method_of(snapshot.manifest) == "reports":
+        return _top(snapshot, level or 0)
+    if kind == SUMMARY:
+        return _without_summary(snapshot, rows)
+    if level is None:
+        return rows
+    ids = [row["subject"] for row in rows if row["kind"] == "report"]
+    found = snapshot.served("communities", ids, ["id", "level"])
+    kept = {row["id"] for row in found if row["level"] <= level}
+    return [row for row in rows if row["subject"] in kept]
 
-    def place(row: Row) -> tuple[bool, int, bool, str]:
-        other = row["id"] not in mine
-        return other or row["kind"] == "report", requested.index(row["kind"]), other, row["id"]
 
-    return sorted(asked, key=place)
+def _prompt(ask: Ask[Any]) -> str:
+    """The words of a question; of a second pass also what the first reply was."""
+    return "\n\n".join(
+        message.content if message.role == "user" else f"Your first reply was:\n{message.content}"
+        for message in ask.messages
+    )
 
 
-def _offered(
-    folder: Path,
-    settings: Settings,
-    snapshot: Snapshot,
-    claimed: Claimed,
-    rows: Sequence[Row],
-    taken: Set[str],
-) -> Iterator[tuple[Lease, Item, Ask[Any]]]:
-    """Open questions in order, each once, without those that others have: these are counted. Reports
-    come last, and wait while a text of these rows is open for this client or is not
-    merged, since texts change what the report is about. They do not wait for what others have: who has
-    it may have left. Where reports alone are asked for, the rows hold nothing that they wait for."""
-    seen: set[str] = set()
-    waits = False
-    for place, (row, found) in enumerate(_questions(folder, settings, snapshot, rows)):
-        report = row["kind"] == "report"
-        if place >= LOOKED_AT and seen or waits and report:
-            return
-        waits = waits or not report and not found
-        for key, ask in found.items():
-            claimed.held += key in taken
-            if key not in taken and key not in seen:  # the same text may stand in two documents
-                seen.add(key)
-                item = Item(leases.work_id(key), ask.kind, _prompt(ask))
-                too_long = claimed.too_long
-                yield Lease(item.work_id, key, row["kind"], row["subject"]), item, ask
-                # What is too long for this client holds up nothing.
-                waits = waits or not report and claimed.too_long == too_long
+# ---- what agents hand in ----------------------------------------------------------------------------
 
 
 def submit(
@@ -286,46 +228,40 @@ def submit(
     who claims (`who` where it is not given). `before` is called when there is something to write,
     before it is written."""
     done, snapshot, client = Submitted(), open_snapshot(folder, keep=False), client or who
-    done.pending = len(open_questions(snapshot))
-    book = shared_replies.book(folder)
     by_work_id = {
         str(result.get("work_id", "")).strip(): result
         for result in results
         if isinstance(result, dict)
     }
     known = leases.find(folder, list(by_work_id)) if by_work_id else {}
-    for id in (work_id for work_id in by_work_id if work_id not in known):
+    for id in (id for id in by_work_id if id not in known):
         why = "there is no such work_id; take it from claim_work" if id else "no work_id is given"
-        done.rejected.append(_refused(id or "(none)", why))
+        done.rejected.append(_told(id or "(none)", why))
     if len(by_work_id) < len(results):
         what = "a result must be an object with a work_id, each work_id once"
-        done.rejected.append(_refused("(none)", what))
-    rows = [{"kind": lease.kind, "subject": lease.subject, "uri": ""} for lease in known.values()]
+        done.rejected.append(_told("(none)", what))
+    rows = [{"kind": lease.kind, "subject": lease.subject} for lease in known.values()]
     keys = {lease.key for lease in known.values()}
     asks: dict[str, Ask[Any]] = {}
     for _, found in _questions(folder, settings, snapshot, rows, keys):
         asks |= found
-    of_item = {id: asks[lease.key] for id, lease in known.items() if lease.key in asks}
-    answers = []
+    answers: list[Stored] = []
+    book = shared_replies.book(folder)
     for id, lease in known.items():
-        text, left_out = "", ""
         stored = book.get(lease.key)
-        why = _not_to_be_replaced(stored, lease, who, client)
-        if not why and id not in of_item:
-            why = "what it was about has changed since; claim again"
-        if not why:
-            try:
-                text, left_out = read_result(by_work_id[id], of_item[id])
-                text = of_item[id].kept(text)
-            except BadReply as error:
-                why = f"{error}; correct it and submit it again"
-        if why:
-            done.rejected.append(_refused(id, why))
+        try:
+            _check_replaceable(stored, lease, who, client)
+            if (ask := asks.get(lease.key)) is None:
+                raise BadReply("what it was about has changed since; claim again")
+            text, left_out = read_result(by_work_id[id], ask)
+            text = ask.kept(text)
+        except BadReply as error:
+            done.rejected.append(_told(id, str(error)))
             continue
         done.accepted.append(id)
-        done.left_out += [_refused(id, left_out)] if left_out else []
+        done.left_out += [_told(id, left_out)] if left_out else []
         if not any(reply.text == text for reply in stored):
-            answers.append(Stored(lease.key, f"agent:{who}", of_item[id].kind, text))
+            answers.append(Stored(lease.key, f"agent:{who}", ask.kind, text))
             done.replaced += [id] if stored else []
     if answers:
         before()
@@ -337,29 +273,70 @@ def submit(
     return done
 
 
-def _refused(id: str, reason: str) -> dict[str, str]:
+def _told(id: str, reason: str) -> dict[str, str]:
     return {"work_id": fencing.visible(id[:40]), "reason": reason}
 
 
-def _not_to_be_replaced(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> str:
-    """Why this client must not replace these answers; "" where it may."""
+def _check_replaceable(stored: Sequence[Stored], lease: Lease, who: str, client: str) -> None:
+    """Raises BadReply where this client must not replace these answers."""
     if any(not reply.answerer.startswith("agent:") for reply in stored):
-        return "it has been answered already, by a model"
-    if (
-        stored
-        and lease.client != client
-        and all(reply.answerer != f"agent:{who}" for reply in stored)
-    ):
-        return f"it has been answered already, by {stored[0].answerer}; who answered an item can correct it"
-    return ""
+        raise BadReply("it has been answered already, by a model")
+    own = lease.client == client or f"agent:{who}" in [reply.answerer for reply in stored]
+    if stored and not own:
+        by = stored[0].answerer
+        raise BadReply(
+            f"it has been answered already, by {by}; who answered an item can correct it"
+        )
 
 
-def _prompt(ask: Ask[Any]) -> str:
-    """The words of a question; of a second pass also what the first reply was."""
-    return "\n\n".join(
-        message.content if message.role == "user" else f"Your first reply was:\n{message.content}"
-        for message in ask.messages
+def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
+    """The text of a result as it is kept, without the records that are refused, and what was left
+    out. Raises BadReply where nothing is left."""
+    text, told = _reply(result, ask), list[str]()
+    try:
+        value = ask.parse(text)
+    except BadReply as error:
+        raise BadReply(f"{error}; correct it and submit it again") from None
+    if isinstance(value, Records):
+        if dropped := losses.counted(value.dropped):
+            told, text = [losses.listed(dropped, value.lost)], value.as_json()
+        if value.repaired:
+            told.append(f"kept with a value of ours: {losses.listed(value.repaired)}")
+    elif isinstance(value, Draft):
+        if value.left_out:
+            told = [f"{counted(value.left_out, 'statements')} without a row of the question"]
+        if value.unsupported:
+            told.append(_doubted("report", no_source_of(value.unsupported)))
+    else:
+        summary: Summary = value[1]
+        told = [_doubted("summary", doubts(summary.unsupported))] if summary.unsupported else []
+        if summary.cut:
+            told.append(f"the text after its first {len(summary.text)} characters")
+        if summary.left_out:
+            told.append(f"{counted(summary.left_out, 'labels or names')} that are no text")
+        text = summary.as_json()
+    return text, "; ".join(told)
+
+
+def _doubted(what: str, doubts: str) -> str:
+    return (
+        f"{doubts}; the {what} is kept; submit it again without these, else it is shown with a mark"
     )
+
+
+def _reply(result: Mapping[str, Any], ask: Ask[Any]) -> str:
+    """The reply that was handed in: as JSON text, as an object, or as its parts beside the work_id; of
+    a summary these are its text, labels and names."""
+    text = result.get("text")
+    if ask.kind == SUMMARY and not str(text).lstrip().startswith("{"):
+        parts = {name: result.get(name) for name in ("text", "labels", "names")}
+        text = {"summaries": [{"id": 1, **parts}]}
+    elif isinstance(text, str) and text.strip():
+        return clean(text).strip()
+    elif not text:
+        names = (ask.schema or {}).get("properties", ())
+        text = {name: result[name] for name in names if result.get(name) is not None}
+    return clean(json.dumps(text, ensure_ascii=False))
 
 
 # ---- what is open ------------------------------------------------------------------------------------
@@ -392,9 +369,9 @@ def _top(snapshot: Snapshot, level: int) -> list[Row]:
     ]
 
 
-def _without_summary(snapshot: Snapshot) -> list[Row]:
+def _without_summary(snapshot: Snapshot, rows: Sequence[Row]) -> list[Row]:
     """Documents without a summary, or with sections without one, as rows of what is open. Notes need none."""
-    rows = [row for row in open_questions(snapshot) if row["kind"] == SUMMARY]
+    rows = [row for row in rows if row["kind"] == SUMMARY]
     have = set(snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist())
     have |= {row["subject"] for row in rows} | notes_of(snapshot)
     for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist():
@@ -417,35 +394,32 @@ def _questions(
         return
     listener, known = _Listener(shared_replies.book(folder), also), dict[str, Context]()
     models = choose(method_of(snapshot.manifest), settings, snapshot.manifest, folder, listener)
-    summary_params = params_from(models.settings, folder)
+    params = params_from(models.settings, folder)
+    documents: dict[str, Row] = {}  # of this row and the next ones, read together
+    tree: Hierarchy | None = None
+    library: Library | None = None
+    removed: Set[str] = frozenset()
     try:
-        tree: Hierarchy | None = None
-        removed: Set[str] = frozenset()
-        if any(row["kind"] == "report" for row in rows):
-            tree = stored_tree(snapshot)
-            removed = _gone(snapshot, tree)
-        library: Library | None = None
-        documents: dict[str, Row] = {}  # of this row and the next ones, read together
         for place, row in enumerate(rows):
-            listener.open = {}
-            if row["kind"] in KINDS["extract"]:
+            listener.open, id = {}, row["subject"]
+            if row["kind"] == "extract":
                 _read_unit(models, snapshot, row, known)
             elif row["kind"] == SUMMARY:
-                if row["subject"] not in documents:
+                if id not in documents:
                     ids = [row["subject"] for row in rows[place : place + READ_AT_ONCE]]
                     served = snapshot.served("documents", ids, COLUMNS)
                     documents = {document["id"]: document for document in served}
-                if document := documents.get(row["subject"]):
-                    parts = parts_of(document, summary_params.longest)
-                    for part, written in texts_of(listener, parts, summary_params):
-                        if written is None or also:
-                            ask = ask_for([part], summary_params)
-                            if written is None or ask.key in also:
-                                listener.open[ask.key] = ask
-            elif tree is not None and (community := tree.communities.get(row["subject"])):
-                if removed.isdisjoint(community.members):
-                    library = library or library_of(snapshot)
-                    Reporting(snapshot, tree, models, {community.id}, library=library).write()
+                parts = parts_of(documents[id], params.longest) if id in documents else []
+                for part, written in texts_of(listener, parts, params):
+                    if written is None or also:
+                        listener.hear(ask_for([part], params), written is None)
+            elif row["kind"] == "report":
+                if tree is None:
+                    tree, library = stored_tree(snapshot), library_of(snapshot)
+                    removed = _gone(snapshot, tree)
+                community = tree.communities.get(id)
+                if community is not None and removed.isdisjoint(community.members):
+                    Reporting(snapshot, tree, models, {id}, library=library).write()
             yield row, dict(listener.open)
     finally:
         listener.close()

@@ -153,12 +153,10 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
 
 
 def _no_work(found: Any, kind: str) -> str:
-    from graphrag_mcp.index.work import KINDS
-
     more = 'New texts: index_documents(paths=[...], method="agent").'
     if found.held:
         return f"The {found.held} open questions are with agents that claimed them: those of one that left come free within 15 minutes. {more}"
-    if kind != "any" and found.remaining and not found.remaining.keys() & set(KINDS[kind]):
+    if kind != "any" and found.remaining and kind not in found.remaining:
         others = ", ".join(f"{count} {name}" for name, count in found.remaining.items())
         hint = f'open are {others}: claim_work(kind="any").'
         return f"Nothing of kind {kind} waits for an agent; {hint}"
