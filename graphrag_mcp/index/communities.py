@@ -337,6 +337,7 @@ def _divided(
     """The leaves, each with its way from the top; groups are numbered, the largest first."""
     import numpy as np
 
+    small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
     by_sheet = lists_of((sheets.get(id, ""), place) for place, id in enumerate(texts.ids))
     others = np.array(by_sheet.pop("", []), np.int64)
     todo: list[tuple[Any, Way]] = [(others, ())]
@@ -344,7 +345,7 @@ def _divided(
         check()
         units, way = todo.pop()
         groups = [units] if len(units) else []
-        if len(way) < MOST_LEVELS and len(units) > params.max_cluster_size:
+        if len(way) < MOST_LEVELS and len(units) > (small if way else params.max_cluster_size):
             groups = _groups(texts, units, params, top=not way)
         if not way:
             groups += map(np.array, by_sheet.values())
@@ -368,7 +369,7 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
         labels[place] = label
     sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
     large = np.argsort(-sizes, kind="stable")[:MOST_TOPICS]
-    large = large[sizes[large] >= max(3, LEAST * len(sample))]
+    large = large[sizes[large] >= max(3 if top else 2, LEAST * len(sample))]
     if len(large) < 2 or (not top and quality < CLEAR):
         return [units]
     renamed = np.full(len(sizes) + 1, -1)
