@@ -13,7 +13,7 @@ from graphrag_mcp.text.terms import lists_of
 
 Row = dict[str, Any]
 RECORDS = "records"  # the kind of a loss in the list of what is degraded
-UNCOUNTED = ("duplicate",)  # said twice is not lost
+DUPLICATE = "duplicate"  # said twice is not lost
 NAMED = 5  # records of one reason that are named
 
 
@@ -36,12 +36,9 @@ class Losses:
         return row | {"reason": f"records of the reply {', '.join(parts)}"}
 
 
-def counted(*parts: Mapping[str, int]) -> Counter[str]:
-    """The counts together, without what is no loss."""
-    whole: Counter[str] = Counter()
-    for part in parts:
-        whole.update({why: count for why, count in part.items() if why not in UNCOUNTED})
-    return +whole
+def counted(counts: Mapping[str, int]) -> Counter[str]:
+    """Those of records that are lost."""
+    return +Counter({why: count for why, count in counts.items() if why != DUPLICATE})
 
 
 def listed(counts: Mapping[str, int], records: Iterable[tuple[str, str]] = ()) -> str:

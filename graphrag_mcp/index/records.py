@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from graphrag_mcp.index.losses import Losses
+from graphrag_mcp.index.losses import DUPLICATE, Losses
 from graphrag_mcp.index.places import locate
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.replies import BadReply
@@ -22,8 +22,7 @@ from graphrag_mcp.text.terms import normalise_name
 # a unit of 1,200 tokens has some 40; what is over comes from a loop
 MOST_ENTITIES, MOST_RELATIONS = (500, 1000)
 MOST_SEEN = 20_000  # records looked at, so that megabytes of broken ones are soon done with
-MOST_LOST = 50  # dropped records that are named
-LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_TYPE, LONGEST_KEYWORD = 200, 4000, 40, 60
+LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_WORD = 200, 4000, 60
 MOST_KEYWORDS = 12
 NOTHING_USABLE = "no usable record"
 CUT_OFF = "cut off"  # why the last record of a reply without an end is dropped
@@ -119,144 +118,116 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
     Raises BadReply when the reply is no JSON of the form asked for. A reply with empty lists is an
     empty `Records`."""
     parsed = replies.read(reply)
-    found = _Collected(tuple(types), text)
-    lists = {"entities", "relationships"}
+    reader = _Reader({_plain(name): name.strip().lower() for name in types}, text)
+    lists = (("entities", reader.entity), ("relationships", reader.relation))
     forms = [
-        form for form in parsed.values if isinstance(form, dict) and not lists.isdisjoint(form)
+        form
+        for form in parsed.values
+        if isinstance(form, dict) and any(name in form for name, _ in lists)
     ]
     if not forms:
         raise BadReply('the reply has no list "entities" or "relationships"')
     for form in forms:
-        for name, add in (("entities", found.add_entity), ("relationships", found.add_relation)):
-            for record in _listed(form, name, found):
-                if not found.is_repeated(record):
-                    add(record)
-    found.dropped[CUT_OFF] += not parsed.whole
+        for name, read in lists:
+            value = form.get(name)
+            parts = value if isinstance(value, list) else [] if value is None else [value]
+            reader.dropped["too many"] += max(0, len(parts) - MOST_SEEN)
+            for part in parts[:MOST_SEEN]:
+                try:
+                    read(part)
+                except ValidationError as error:
+                    reader.dropped[replies.fault(error)] += 1
+                except _Lost as lost:
+                    reader.dropped[lost.reason] += 1
+                    reader.lost.append((lost.reason, lost.record))
+    reader.dropped[CUT_OFF] += not parsed.whole
     return Records(
-        tuple(found.entities),
-        tuple(found.relations),
+        tuple(reader.entities.values()),
+        tuple(reader.relations.values()),
         parsed.whole,
-        dict(+found.dropped),
-        dict(+found.repaired),
-        tuple(found.lost),
+        dict(+reader.dropped),
+        dict(+reader.repaired),
+        tuple(pair for pair in reader.lost if pair[0] != DUPLICATE),
     )
 
 
-def _listed(form: Mapping[str, Any], name: str, found: _Collected) -> Iterator[object]:
-    """The elements of a list of the reply, up to what is looked at."""
-    value = form.get(name)
-    parts = value if isinstance(value, list) else [] if value is None else [value]
-    found.dropped["too many"] += max(0, len(parts) - MOST_SEEN)
-    yield from parts[:MOST_SEEN]
+@dataclass(frozen=True)
+class _Lost(Exception):
+    """Why a record is left out, and what names it."""
+
+    reason: str
+    record: str
 
 
-class _Collected:
-    """Records as they are collected: validated, cleaned, each once, up to the limits."""
+@dataclass
+class _Reader:
+    """Records are cleaned and kept, each once, up to the limits; what is left out is raised."""
 
-    def __init__(self, types: tuple[str, ...], text: str) -> None:
-        self.types, self.text = {_plain(name): name.strip().lower() for name in types}, text
-        self.entities: list[EntityRecord] = []
-        self.relations: list[RelationRecord] = []
-        self.dropped: Counter[str] = Counter()
-        self.repaired: Counter[str] = Counter()
-        self.lost: list[tuple[str, str]] = []
-        self._known: set[tuple[str, ...]] = set()
-        self._read: set[str] = set()  # the records as they were given
+    types: Mapping[str, str]
+    text: str
+    entities: dict[tuple[str, ...], EntityRecord] = field(default_factory=dict)
+    relations: dict[tuple[str, ...], RelationRecord] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+    repaired: Counter[str] = field(default_factory=Counter)
+    lost: list[tuple[str, str]] = field(default_factory=list)
 
-    def is_repeated(self, value: object) -> bool:
-        """Was the same record given before? It counts once, whether it is kept or dropped. A record
-        that could not be read is None, and each of these counts."""
-        written = json.dumps(value, sort_keys=True)
-        repeated = value is not None and written in self._read
-        self._read.add(written)
-        self.dropped["duplicate"] += repeated
-        return repeated
+    def entity(self, value: object) -> None:
+        said = EntitySaid.model_validate(value)
+        called = f'entity "{replies.clean(said.name, LONGEST_WORD)}"'
+        name, description = self._name(said.name, called), self._words(said.description, called)
+        word = replies.clean(said.type, LONGEST_WORD).lower()
+        # one of the types asked for, or "other"; any word where no types were asked for
+        kind = self.types.get(_plain(word), "other") if self.types else word or "other"
+        key = normalise_name(name), kind, description
+        _check_new(key, self.entities, MOST_ENTITIES, called)
+        self.entities[key] = EntityRecord(name, kind, description)
 
-    def add_entity(self, value: object) -> None:
-        try:
-            entity = EntitySaid.model_validate(value)
-        except ValidationError as error:
-            return self._drop(replies.fault(error))
-        called = f"entity {_quoted(entity.name)}"
-        name = self._name(entity.name, called)
-        if not name:
-            return None
-        description, kind = self._description(entity.description), self._type(entity.type)
-        if not description:
-            return self._drop("no description", called)
-        if self._is_new(MOST_ENTITIES, self.entities, normalise_name(name), kind, description):
-            self.entities.append(EntityRecord(name, kind, description))
-        return None
-
-    def add_relation(self, value: object) -> None:
-        try:
-            relation = RelationSaid.model_validate(value)
-        except ValidationError as error:
-            return self._drop(replies.fault(error))
-        called = f"relationship {_quoted(relation.source)} - {_quoted(relation.target)}"
-        source = self._name(relation.source, called)
-        target = self._name(relation.target, called) if source else ""
-        if not source or not target:
-            return None
-        ends = sorted((normalise_name(source), normalise_name(target)))
-        if ends[0] == ends[1]:
-            return self._drop("self-loop", called)
-        description = self._description(relation.description)
-        if not description:
-            return self._drop("no description", called)
-        if self._is_new(MOST_RELATIONS, self.relations, *ends, description):
-            self.repaired["no strength from 0 to 10"] += relation.strength is None
-            strength = 1.0 if relation.strength is None else relation.strength
-            words = self._keywords(relation.keywords)
-            self.relations.append(RelationRecord(source, target, description, words, strength))
-        return None
+    def relation(self, value: object) -> None:
+        said = RelationSaid.model_validate(value)
+        ends = (replies.clean(end, LONGEST_WORD) for end in (said.source, said.target))
+        called = "relationship " + " - ".join(f'"{end}"' for end in ends)
+        source, target = self._name(said.source, called), self._name(said.target, called)
+        first, second = sorted((normalise_name(source), normalise_name(target)))
+        if first == second:
+            raise _Lost("self-loop", called)
+        description = self._words(said.description, called)
+        key = first, second, description
+        _check_new(key, self.relations, MOST_RELATIONS, called)
+        words = (replies.clean(word, LONGEST_WORD).strip(" .") for word in said.keywords)
+        keywords = tuple({word.casefold(): word for word in words if word}.values())
+        self.repaired["too many keywords"] += len(keywords) > MOST_KEYWORDS
+        self.repaired["no strength from 0 to 10"] += said.strength is None
+        strength = 1.0 if said.strength is None else said.strength
+        found = RelationRecord(source, target, description, keywords[:MOST_KEYWORDS], strength)
+        self.relations[key] = found
 
     def _name(self, value: str, called: str) -> str:
-        """The name; "" when the record is dropped."""
         name = replies.clean(value, LONGEST_NAME + 1)
         if not re.search(r"\w", name):
-            self._drop("no name", called)
-        elif len(name) > LONGEST_NAME:
-            self._drop("name too long", called)
-        elif not locate(self.text, name):
-            self._drop(NOT_IN_TEXT, called)
-        else:
-            return name
-        return ""
+            raise _Lost("no name", called)
+        if len(name) > LONGEST_NAME:
+            raise _Lost("name too long", called)
+        if not locate(self.text, name):
+            raise _Lost(NOT_IN_TEXT, called)
+        return name
 
-    def _description(self, value: str) -> str:
-        """The description in one line; "" for one without a word."""
-        self.repaired["description too long"] += len(value) > LONGEST_DESCRIPTION
+    def _words(self, value: str, called: str) -> str:
+        """A description in one line."""
         text = replies.clean(value, LONGEST_DESCRIPTION)
-        return text if re.search(r"\w", text) else ""
+        if not re.search(r"\w", text):
+            raise _Lost("no description", called)
+        self.repaired["description too long"] += len(value) > LONGEST_DESCRIPTION
+        return text
 
-    def _type(self, value: str) -> str:
-        """One of the types asked for, or "other"; any word where no types were asked for."""
-        word = replies.clean(value, LONGEST_TYPE).lower()
-        return self.types.get(_plain(word), "other") if self.types else word or "other"
 
-    def _keywords(self, words: Sequence[str]) -> tuple[str, ...]:
-        keywords = [replies.clean(word, LONGEST_KEYWORD).strip(" .") for word in words]
-        distinct = {word.casefold(): word for word in keywords if word}
-        self.repaired["too many keywords"] += len(distinct) > MOST_KEYWORDS
-        return tuple(distinct.values())[:MOST_KEYWORDS]
-
-    def _is_new(self, most: int, found: Sequence[object], *identity: str) -> bool:
-        new = identity not in self._known and len(found) < most
-        if not new:
-            self._drop("duplicate" if identity in self._known else "too many")
-        self._known.add(identity)
-        return new
-
-    def _drop(self, reason: str, record: str = "") -> None:
-        self.dropped[reason] += 1
-        if record and len(self.lost) < MOST_LOST:
-            self.lost.append((reason, record))
+def _check_new(
+    key: tuple[str, ...], found: Mapping[tuple[str, ...], object], most: int, called: str
+) -> None:
+    if key in found:
+        raise _Lost(DUPLICATE, called)
+    if len(found) >= most:
+        raise _Lost("too many", called)
 
 
 def _plain(kind: str) -> str:
     return " ".join(re.split(r"[\s_-]+", kind.casefold().strip()))
-
-
-def _quoted(name: str) -> str:
-    return f'"{replies.clean(name, 60)}"'
