@@ -28,26 +28,10 @@ COMPARED = 40  # names with one key: more say nothing about each other
 TYPO_LETTERS = 8  # of a name from which one letter more or less makes no other name
 NAME_CHARACTERS = 60  # of a name in front of a bracket
 UNTYPED = ("other", "unknown", "")
-
-_INITIALS = re.compile(r"[a-z]{3,6}")  # of two letters too many names have them
 _BRACKETS = re.compile(r"[(（]([^()（）\n]{1,80})[)）]")
 _QUOTES = " \t\"“”'‘’「」『』《》"
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """One way in which two names may be those of one entity. Names are compared if they share one of
-    `keys` and no more than `most` names do."""
-
-    kind: str
-    score: float  # how sure it is
-    why: str
-    keys: Callable[[str], Iterable[str]]
-    holds: Callable[[Row, Row], bool]
-    longer_stays: bool = False  # else the name that more texts have
-    most: int = COMPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +41,7 @@ class Proposal:
     kept: Row
     other: Row
     kind: str
-    score: float
+    score: float  # how sure it is
     why: str
 
     @property
@@ -67,13 +51,9 @@ class Proposal:
     def record(self) -> dict[str, Any]:
         """The proposal as `EditResult.proposals` holds it."""
         both = (self.kept, self.other)
-        return {
-            "ids": [f"e{row['n']}" for row in both],
-            "names": [one_line(row["title"], 80) for row in both],
-            "kind": self.kind,
-            "why": self.why,
-            "score": self.score,
-        }
+        ids = [f"e{row['n']}" for row in both]
+        names = [one_line(row["title"], 80) for row in both]
+        return {"ids": ids, "names": names, "kind": self.kind, "why": self.why, "score": self.score}
 
 
 def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
@@ -85,68 +65,34 @@ def proposals(snapshot: Snapshot, names: Sequence[str] = ()) -> EditResult:
         found = [pair for pair in found if asked & {pair.kept["id"], pair.other["id"]}]
     records = [proposal.record() for proposal in found[:MOST]]
     result = EditResult(op="proposals", proposals=records)
-    head = "No two names look like one entity."
+    lines = ["No two names look like one entity."]
     if records:
-        head = f"Names that may mean one entity: {counted(len(found), 'pairs')}."
+        lines = [f"Names that may mean one entity: {counted(len(found), 'pairs')}."]
         ids = '", "'.join(records[0]["ids"])
         result.hint = 'To accept a pair, merge its ids with dry_run=false; to refuse it for good, op="reject".'
         result.next_call = f'edit_graph(op="merge", ids=["{ids}"])'
     if len(names) > ASKED:
-        head += f" {len(names)} ids were given; the first {ASKED} were looked up."
-    result.text = "\n".join([head, *map(_line, records)])
+        lines[0] += f" {len(names)} ids were given; the first {ASKED} were looked up."
+    for record in records:
+        pairs = zip(record["names"], record["ids"], strict=True)
+        lines.append(f"- {' and '.join(f'{name} ({id})' for name, id in pairs)}: {record['why']}")
+    result.text = "\n".join(lines)
     return result
-
-
-def _line(record: Row) -> str:
-    """`- John Smith (e4) and J. Smith (e9): the same but for initials or a title`"""
-    pairs = zip(record["names"], record["ids"], strict=True)
-    named = " and ".join(f"{name} ({id})" for name, id in pairs)
-    return f"- {named}: {record['why']}"
 
 
 @once
 def _all(snapshot: Snapshot) -> list[Proposal]:
     """The pairs of a generation that were not refused, each by its best reason; the surest and most named first."""
     rows = snapshot.rows("entities", columns=COLUMNS).to_pylist()
-    found = [*_glosses(snapshot, rows), *_alike(rows)]
+    found = [*_glosses(snapshot, rows), *(pair for way in LIKENESSES for pair in way.pairs(rows))]
     best: dict[tuple[str, ...], Proposal] = {}
     for proposal in sorted(found, key=lambda proposal: -proposal.score):
         best.setdefault(proposal.pair, proposal)
     for pair in in_force(snapshot).rejected:
         best.pop(pair, None)
     return sorted(
-        best.values(),
-        key=lambda proposal: (-proposal.score, -proposal.other["frequency"], proposal.pair),
+        best.values(), key=lambda each: (-each.score, -each.other["frequency"], each.pair)
     )
-
-
-def _alike(rows: Sequence[Row]) -> Iterator[Proposal]:
-    """The pairs of names that are alike in one of the ways of LIKENESSES."""
-    for likeness in LIKENESSES:
-        rows_of_key: dict[str, dict[str, Row]] = defaultdict(dict)
-        for row in rows:
-            for key in likeness.keys(row["key"]):
-                rows_of_key[key][row["id"]] = row
-        for named in rows_of_key.values():
-            if len(named) > likeness.most:
-                continue
-            for one, other in combinations(named.values(), 2):
-                if likeness.holds(one, other):
-                    short, long = _by_length(one, other)
-                    rarer, kept = sorted(
-                        (one, other), key=lambda row: (row["frequency"], -row["n"])
-                    )
-                    if likeness.longer_stays:
-                        rarer, kept = short, long
-                    yield Proposal(kept, rarer, likeness.kind, likeness.score, likeness.why)
-
-
-def _by_length(one: Row, other: Row) -> list[Row]:
-    return sorted((one, other), key=lambda row: (len(row["key"]), row["key"]))
-
-
-def _words(key: str) -> list[str]:
-    return re.findall(r"\w+", key)
 
 
 def _of_other_types(one: Row, other: Row) -> bool:
@@ -154,26 +100,64 @@ def _of_other_types(one: Row, other: Row) -> bool:
     return len(kinds) > 1 and kinds.isdisjoint(UNTYPED)
 
 
+def _by_length(row: Row) -> tuple[int, str]:
+    return len(row["key"]), row["key"]
+
+
+def _by_frequency(row: Row) -> tuple[int, int]:
+    return row["frequency"], -row["n"]
+
+
 # ---- how names may be alike ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """One way in which two names may be those of one entity. Names are compared if they share one of
+    `keys` and no more than `most` names do; `holds` is given the shorter one first."""
+
+    kind: str
+    score: float
+    why: str
+    keys: Callable[[str], Iterable[str]]
+    holds: Callable[[Row, Row], bool]
+    longer_stays: bool = False  # else the name that more texts have
+    most: int = COMPARED
+
+    def pairs(self, rows: Sequence[Row]) -> Iterator[Proposal]:
+        """The pairs of these entities whose names are alike in this way."""
+        rows_of_key: dict[str, dict[str, Row]] = defaultdict(dict)
+        for row in rows:
+            for key in self.keys(row["key"]):
+                rows_of_key[key][row["id"]] = row
+        stays = _by_length if self.longer_stays else _by_frequency
+        for named in rows_of_key.values():
+            for pair in combinations(named.values(), 2) if len(named) <= self.most else ():
+                if self.holds(*sorted(pair, key=_by_length)):
+                    other, kept = sorted(pair, key=stays)
+                    yield Proposal(kept, other, self.kind, self.score, self.why)
+
+
+def _words(key: str) -> list[str]:
+    return re.findall(r"\w+", key)
 
 
 def _spellings(key: str) -> set[str]:
     """The letters of a name (Tide-Mill, Tidemill), and its words in order (Smith John, John Smith)."""
     words = _words(key)
-    letters = "".join(words)
-    found = {letters} if len(letters) > 3 else set[str]()
-    return found | ({" ".join(sorted(words))} if len(words) > 1 else set())
+    found = {" ".join(sorted(words))} if len(words) > 1 else set[str]()
+    return found | {letters for letters in ["".join(words)] if len(letters) > 3}
 
 
 def _initials(key: str) -> set[str]:
-    """The initials of a name of several words without those of grammar, or the name that may be initials."""
+    """The initials of a name of several words without those of grammar, or the name that may be initials: of three
+    letters at least, since too many names have two."""
     words = [word for word in _words(key) if not lexicon.is_grammar(word)]
     letters = "".join(word[0] for word in words) if len(words) > 1 else key
-    return {letters} if _INITIALS.fullmatch(letters) else set()
+    return {letters} if re.fullmatch(r"[a-z]{3,6}", letters) else set()
 
 
-def _are_initials(one: Row, other: Row) -> bool:
-    short, long = _by_length(one, other)
+def _are_initials(short: Row, long: Row) -> bool:
     return " " in long["key"] and short["title"].replace(".", "").isupper()
 
 
@@ -184,10 +168,13 @@ def _family_name(key: str) -> set[str]:
 
 def _one_person(one: Row, other: Row) -> bool:
     """J. Smith, Dr. John Smith and John A. Smith are John Smith."""
-    named = [
-        [word for word in _words(row["key"]) if word not in lexicon.TITLES] for row in (one, other)
-    ]
-    short, long = sorted(named, key=len)
+    short, long = sorted(
+        (
+            [word for word in _words(row["key"]) if word not in lexicon.TITLES]
+            for row in (one, other)
+        ),
+        key=len,
+    )
     if _of_other_types(one, other) or len(short) < 2 or short[-1] != long[-1]:
         return False
     given_names = zip(short[:-1], long[:-1], strict=False)
@@ -197,7 +184,7 @@ def _one_person(one: Row, other: Row) -> bool:
 
 def _without_a_letter(key: str) -> set[str]:
     """A name, and all that is left of it without one of its letters: names that differ by one share one."""
-    if len(key) < TYPO_LETTERS or re.search(r"\d", key) or holds_cjk(key):
+    if len(key) < TYPO_LETTERS or any(map(str.isdigit, key)) or holds_cjk(key):
         return set()
     return {key, *(key[:at] + key[at + 1 :] for at in range(len(key)))}
 
@@ -213,17 +200,11 @@ def _one_letter_differs(one: Row, other: Row) -> bool:
     return differs and not _of_other_types(one, other)
 
 
+SAME_PERSON = "the same but for initials or a title"
 LIKENESSES = (
     Likeness("acronym", 0.9, "its initials", _initials, _are_initials, longer_stays=True, most=2),
     Likeness("spelling", 0.85, "the same letters", _spellings, lambda one, other: True),
-    Likeness(
-        "initials",
-        0.7,
-        "the same but for initials or a title",
-        _family_name,
-        _one_person,
-        longer_stays=True,
-    ),
+    Likeness("initials", 0.7, SAME_PERSON, _family_name, _one_person, longer_stays=True),
     Likeness("typo", 0.5, "one letter differs", _without_a_letter, _one_letter_differs),
 )
 GLOSS = 0.95  # how sure a name in brackets is: the text itself says it
@@ -241,18 +222,16 @@ def _glosses(snapshot: Snapshot, rows: Sequence[Row]) -> Iterator[Proposal]:
                 if inner is None or outer is None or _of_other_types(inner, outer):
                     continue
                 if holds_cjk(inner["title"]) != holds_cjk(outer["title"]):
-                    quote = one_line(text[max(0, match.start() - 40) : match.end()], 90)
-                    rarer, kept = sorted(
-                        (inner, outer), key=lambda row: (row["frequency"], -row["n"])
-                    )
-                    yield Proposal(kept, rarer, "gloss", GLOSS, f"the text says {quote!r}")
+                    other, kept = sorted((inner, outer), key=_by_frequency)
+                    quote = one_line(f"{before[-40:]}{match[0]}", 90)
+                    yield Proposal(kept, other, "gloss", GLOSS, f"the text says {quote!r}")
 
 
 def _name_at_end(text: str, of_name: Mapping[str, Row]) -> Row | None:
     """The longest name of an entity that the text ends with."""
     text = text.rstrip(_QUOTES)
-    starts = [
-        at for at in range(len(text)) if is_cjk(text[at]) or not (at and text[at - 1].isalnum())
-    ]
-    keys = (normalise_name(text[at:].strip(_QUOTES)) for at in starts)
-    return next((of_name[key] for key in keys if key in of_name), None)
+    for at in range(len(text)):
+        if is_cjk(text[at]) or not (at and text[at - 1].isalnum()):
+            if (row := of_name.get(normalise_name(text[at:].strip(_QUOTES)))) is not None:
+                return row
+    return None

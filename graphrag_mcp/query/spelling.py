@@ -17,13 +17,15 @@ from graphrag_mcp.text.terms import is_cjk, normalise_name, stop_word, terms
 Row = dict[str, Any]
 
 # ---- words ---------------------------------------------------------------------------------------
-# They are replaced by the nearest words of the corpus, without knowing a language. Another ending
-# is what is left behind a long common beginning (Koivulassa, Koivula). A slip is one letter more,
-# less, other or exchanged with its neighbour, or a hyphen. With beginnings of 4 letters and slips in
-# words of 6, `refuse` was read as `refuel` and `firing` as `filing`.
+# They are replaced by the nearest words of the corpus. Another ending is what is left behind a long common
+# beginning (Koivulassa, Koivula). A slip is one letter more, less, other or exchanged with its neighbour, or a hyphen.
+# With beginnings of 4 letters and slips in words of 6, `refuse` was read as `refuel` and `firing` as `filing`.
 
 UNKNOWN, NEAREST = 6, 3  # words that are replaced; words that replace one
-LETTERS, EXCHANGED, SLIP_LETTERS = 4, 5, 7  # of a word; of one with letters exchanged; with others
+LETTERS, SLIP_LETTERS = (
+    4,
+    7,
+)  # of a word that is replaced; of one with a slip, two fewer where letters are exchanged
 COMMON, COMMON_SHARE = 5, 2 / 3  # letters of a common beginning; share of the longer word
 ENDING, ADDED = 5, 3  # letters of the longest ending of the question's word, and of the other
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
@@ -49,9 +51,8 @@ def nearest(
         return {}
     rows = snapshot.rows("terms", " OR ".join(where), ["term", "passages"])
     counts = {term: count for term, count in rows_of(rows) if count > 0}
-    found = {
-        term: [form for form in forms if form in counts] for term, forms in particles.items()
-    } | {term: nearest_words(term, counts) for term in replaceable}
+    found = {term: [form for form in forms if form in counts] for term, forms in particles.items()}
+    found |= {term: nearest_words(term, counts) for term in replaceable}
     return {term: [(form, counts[form]) for form in near] for term, near in found.items() if near}
 
 
@@ -70,37 +71,44 @@ def _starts(term: str) -> tuple[str, ...]:
 
 def nearest_words(term: str, words: Iterable[str]) -> list[str]:
     """The words with a slip, then those with another ending and the longest common beginning."""
-    from rapidfuzz.distance import OSA
-
     slips: list[str] = []
     endings: list[tuple[int, str]] = []
-    joined, starts = term.replace("-", ""), _starts(term)
-    shortest, longest = len(term) - ENDING, len(term) + ADDED
-    near = [word for word in words if word.startswith(starts) and shortest <= len(word) <= longest]
+    starts, lengths = _starts(term), range(len(term) - ENDING, len(term) + ADDED + 1)
+    near = [word for word in words if word.startswith(starts) and len(word) in lengths]
     for other in near:  # large corpora hold thousands of words with one beginning
         if stop_word(other) or not _PLAIN_WORD.fullmatch(other):
             continue
-        if "-" in term + other:
-            if other.replace("-", "") == joined:
-                slips.append(other)
-            continue
         shared = len(commonprefix((term, other)))
-        longer = max(len(term), len(other))
-        rest, added = len(term) - shared, len(other) - shared
-        if shared >= max(COMMON, COMMON_SHARE * longer) and rest <= ENDING and added <= ADDED:
-            endings.append((-shared, other))
-        elif abs(len(term) - len(other)) < 2 and OSA.distance(term, other, score_cutoff=1) == 1:
-            exchanged = sorted(term) == sorted(other)
-            if longer >= (EXCHANGED if exchanged else SLIP_LETTERS):
+        if "-" in term + other:
+            if other.replace("-", "") == term.replace("-", ""):
                 slips.append(other)
+        elif _is_ending(term, other, shared):
+            endings.append((-shared, other))
+        elif _is_slip(term, other):
+            slips.append(other)
     most = min(endings, default=(0, ""))[0]
     same = [other for shared, other in sorted(endings) if shared == most]
     return [*sorted(slips), *same][:NEAREST]
 
 
+def _is_ending(term: str, other: str, shared: int) -> bool:
+    """Do two words differ in what is behind their common beginning?"""
+    least = max(COMMON, COMMON_SHARE * max(len(term), len(other)))
+    return shared >= least and len(term) - shared <= ENDING and len(other) - shared <= ADDED
+
+
+def _is_slip(term: str, other: str) -> bool:
+    """Is one letter more, less or other, or are two neighbours exchanged, in words that are long enough?"""
+    from rapidfuzz.distance import OSA
+
+    least = SLIP_LETTERS - 2 if sorted(term) == sorted(other) else SLIP_LETTERS
+    return max(len(term), len(other)) >= least and OSA.distance(term, other, score_cutoff=1) == 1
+
+
 # ---- names ---------------------------------------------------------------------------------------
 
-LIKE = 0.6  # likeness from which a name counts as near; words in common without it count 0.5
+LIKE = 0.6  # likeness from which a name counts as near
+ALIKE = 30  # names that are looked at
 SLIPPED = 3  # letters of a word of a name from which it may hold a slip
 
 
@@ -116,24 +124,24 @@ class Names:
 
 
 def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
-    """Entities whose names look most like `name`, as {id, n, key, title, type, degree}, best first.
-    Likeness is optimal string alignment (insert, delete, change, swap neighbours) of the whole
-    names or, a little less, of the name and one word of another ("Tobais" is near Tobias Fenn)."""
+    """Entities whose names look most like `name`, as {id, n, key, title, type, degree}, best first: by likeness
+    (insert, delete, change, swap neighbours) of the whole names or of the name and one word of another ("Tobais" is
+    near Tobias Fenn); then those that share a word."""
     key = normalise_name(name[:200])
     if not key:
         return []
     columns = ["id", "n", "key", "title", "type", "degree"]
     spelled = _spelled(snapshot)
-    alike = {spelled.ids[at]: share for at, share in _alike(key, spelled.keys, 30)}
-    for word, share in _alike(key, spelled.words, 60) if " " not in key else ():
-        id = spelled.ids[spelled.places[word]]
-        alike[id] = max(alike.get(id, 0.0), share - 0.1)
-    best = sorted(alike, key=lambda id: (-round(alike[id], 6), id))[:60]
-    rows = {row["id"]: row for row in snapshot.by_key("entities", best, "id", columns).to_pylist()}
-    by_words = snapshot.full_text("entities", terms(key)[:16], 20, columns)
-    rows |= {row["id"]: row for row in by_words.to_pylist()}
-    likeness = {id: round(alike.get(id, LIKE - 0.1), 6) for id in rows}
-    order = sorted(rows.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))
+    alike = {spelled.ids[at]: share for at, share in _alike(key, spelled.keys)}
+    for word, share in _alike(key, spelled.words) if " " not in key else ():
+        alike.setdefault(spelled.ids[spelled.places[word]], share)
+    rows = snapshot.by_key("entities", list(alike), "id", columns).to_pylist()
+    rows += snapshot.full_text("entities", terms(key)[:16], ALIKE, columns).to_pylist()
+    found = {row["id"]: row for row in rows}
+    likeness = {id: round(alike.get(id, 0.0), 6) for id in found}
+    order = sorted(
+        found.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"])
+    )
     return order[:count]
 
 
@@ -148,7 +156,7 @@ def with_slips(snapshot: Snapshot, key: str) -> list[str]:
     words = key.split()
     near = [
         (spelled.ids[at], share)
-        for at, share in _alike(key, spelled.keys, 30)
+        for at, share in _alike(key, spelled.keys)
         if _slipped(words, spelled.keys[at].split())
     ]
     return [id for id, share in near if share == near[0][1] < 1][:NEAREST]
@@ -158,29 +166,27 @@ def _slipped(words: Sequence[str], others: Sequence[str]) -> bool:
     """Are these the same words, but for a slip in some? Numbers and initials have none."""
     from rapidfuzz.distance import OSA
 
-    return len(words) == len(others) and all(
-        word == other
-        or (
-            min(len(word), len(other)) >= SLIPPED
-            and OSA.distance(word, other) == 1
-            and f"{word}{other}".isalpha()
-        )
-        for word, other in zip(words, others, strict=True)
-    )
+    def same(word: str, other: str) -> bool:
+        if word == other:
+            return True
+        short = min(len(word), len(other)) < SLIPPED
+        return not short and f"{word}{other}".isalpha() and OSA.distance(word, other) == 1
+
+    return len(words) == len(others) and all(map(same, words, others))
 
 
-def _alike(name: str, names: Sequence[str], count: int) -> list[tuple[int, float]]:
+def _alike(name: str, names: Sequence[str]) -> list[tuple[int, float]]:
     """The places of the names that are written most like this one, with their likeness from LIKE to 1."""
     from rapidfuzz.distance import OSA
     from rapidfuzz.process import extract
 
-    found = extract(name, names, scorer=OSA.normalized_similarity, score_cutoff=LIKE, limit=count)
+    found = extract(name, names, scorer=OSA.normalized_similarity, score_cutoff=LIKE, limit=ALIKE)
     return [(at, share) for _, share, at in found]
 
 
 @once
 def _spelled(snapshot: Snapshot) -> Names:
-    """Read once a generation, since a question of which nothing is known looks for six names."""
+    """Read once a generation, since a question of which nothing is known looks for several names."""
     rows = snapshot.rows("entities", "", ["id", "key"]).sort_by("key")
     keys = values_of(rows["key"])
     words = [(word, at) for at, key in enumerate(keys) if " " in key for word in key.split()]
