@@ -275,7 +275,7 @@ def _resolved(
         iso = dates.iso(anchor.year + which, said.month or 0, said.d or 0)
         return _months(anchor.year + which, month, 3) if said.season else _interval(iso, iso)
     if month:
-        return _named(anchor, said, month, count, words.is_deadline(match))
+        return _named(anchor, said, month, count)
     if said.weekday is not None:
         return _weekday(anchor, said, said.weekday, words.tense(match))
     tense = words.tense(match)
@@ -341,11 +341,9 @@ def _weekday(anchor: date, said: _Words, weekday: int, tense: int) -> Interval |
     return _period(anchor, "day", shift)
 
 
-def _named(
-    anchor: date, said: _Words, month: int, count: int, is_deadline: bool
-) -> Interval | None:
+def _named(anchor: date, said: _Words, month: int, count: int) -> Interval | None:
     """The last, next or this month or season of a name, or day of a month; without such a word the
-    nearest within a quarter, of which none before the anchor is a deadline."""
+    nearest within a quarter."""
     years = range(anchor.year - 2, anchor.year + 3)
     every = [_months(year, month, count) for year in years]
     if said.d:
@@ -358,8 +356,6 @@ def _named(
         before = [interval for interval in every if interval[1] < anchor]
         after = [interval for interval in every if interval[0] > anchor]
         return before[which] if which < 0 else after[which - 1]
-    if is_deadline:
-        every = [interval for interval in every if interval[1] >= anchor]
     found = min(every, key=lambda interval: abs((interval[0] - anchor).days))
     return found if which == 0 or abs((found[0] - anchor).days) <= _QUARTER else None
 
@@ -405,7 +401,6 @@ class _Vocabulary:
         verbs = "|".join(f"(?P<{tense}>{table[tense]})" for tense in table["tenses"])
         self._every = re.compile(f"{bounds[0]}(?:{table['every']}){bounds[1]}", re.IGNORECASE)
         self._verbs = re.compile(f"{bounds[0]}(?:{verbs}){bounds[1]}", re.IGNORECASE)
-        self._deadline = re.compile(f"{bounds[0]}(?:{table['deadline']})\\Z", re.IGNORECASE)
 
     def matches(self, text: str) -> Iterator[tuple[re.Match[str], _Words]]:
         for pattern, which in self._patterns:
@@ -434,13 +429,6 @@ class _Vocabulary:
     def is_usual(self, match: re.Match[str]) -> bool:
         """Does the sentence speak of every year, or each Sunday?"""
         return any(map(self._every.search, _sentence(match)))
-
-    def is_deadline(self, match: re.Match[str]) -> bool:
-        """Does a word such as "by" stand before the month or the day of the month?"""
-        names = (name for name, word in match.groupdict().items() if word)
-        at = min(match.start(name) for name in names)
-        before = match.string[max(at - 20, 0) : at].rstrip().removesuffix(" the")
-        return self._deadline.search(before) is not None
 
     def tense(self, match: re.Match[str]) -> int:
         """The tense of the last verb before the expression in its sentence, else of the first behind
