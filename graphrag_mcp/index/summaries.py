@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any
@@ -119,45 +119,29 @@ def parts_of(document: Mapping[str, Any], longest: int = LONGEST) -> list[Part]:
 def cut(text: str, heads: Sequence[int], longest: int = LONGEST) -> list[tuple[int, int]]:
     """Spans that tile the text, each of at most about `longest` tokens: whole blocks between
     headings, of a longer block whole paragraphs, of a longer paragraph whole sentences."""
-    if len(text) <= longest or count_tokens(text) <= longest:  # a token is a character or more
+    if len(text) <= longest:  # a token is a character or more
         return [(0, len(text))]
-    return list(_spans(text, tuple(heads), longest))
 
+    def tokens(piece: tuple[int, int]) -> int:
+        return count_tokens(text[slice(*piece)])
 
-@lru_cache(maxsize=4)  # several claims ask for sections of the same long document
-def _spans(text: str, heads: Sequence[int], longest: int) -> Sequence[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    size = 0
-    for start, end in _blocks(text, heads, longest):
-        tokens = count_tokens(text[start:end])
-        if found and size + tokens <= longest:
-            found[-1], size = (found[-1][0], end), size + tokens
-        else:
-            found.append((start, end))
-            size = tokens
-    return found
+    def paragraphs(start: int, end: int) -> Iterable[int]:
+        return (match.end() for match in re.compile(r"\n\s*\n").finditer(text, start, end))
 
+    def ends(start: int, end: int) -> Iterator[int]:
+        at = start
+        for stop in (start + stop for _, stop in sentences(text[start:end])):
+            yield from range(at + longest, stop, longest)  # a sentence without end
+            yield (at := stop)
 
-def _blocks(text: str, heads: Sequence[int], longest: int) -> Iterator[tuple[int, int]]:
-    """Pieces of at most `longest` tokens, as large as headings, paragraphs or sentences allow."""
-    paragraphs = [match.end() for match in re.finditer(r"\n\s*\n", text)]
-    for start, end in _between(0, len(text), heads):
-        if count_tokens(text[start:end]) <= longest:
-            yield start, end
-            continue
-        for first, last in _between(start, end, paragraphs):
-            if count_tokens(text[first:last]) <= longest:
-                yield first, last
-                continue
-            ends = [first + stop for _, stop in sentences(text[first:last])]
-            for begin, stop in _between(first, last, ends):
-                for at in range(begin, stop, longest):  # a sentence without end
-                    yield at, min(at + longest, stop)
-
-
-def _between(start: int, end: int, edges: Iterable[int]) -> Iterator[tuple[int, int]]:
-    inside = sorted({edge for edge in edges if start < edge < end})
-    yield from zip([start, *inside], [*inside, end], strict=True)
+    pieces = [(0, len(text))]
+    for edges in (lambda *_: heads, paragraphs, ends):
+        found = []
+        for start, end in pieces:
+            cuts = edges(start, end) if tokens((start, end)) > longest else ()
+            found += pairwise([start, *sorted({at for at in cuts if start < at < end}), end])
+        pieces = found
+    return [(group[0][0], group[-1][1]) for group in packed(pieces, tokens, longest)]
 
 
 # ---- questions and replies ----------------------------------------------------------------------
