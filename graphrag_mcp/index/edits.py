@@ -21,7 +21,7 @@ from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store.edit_log import LogRow, Overlay, fold
 from graphrag_mcp.store.manifest import FORMAT, Manifest, current, now, writer_lock
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
-from graphrag_mcp.text.terms import counted, entity_id, normalise_name, relationship_id
+from graphrag_mcp.text.terms import entity_id, normalise_name, relationship_id
 from graphrag_mcp.types import EditResult
 
 Row = dict[str, Any]
@@ -42,47 +42,71 @@ class Target:
         return "entity" if len(self.keys) == 1 else "relationship"
 
 
-MakeRow = Callable[..., LogRow]  # op, kind, keys, forms, fields: the log row of this wish
+@dataclass(frozen=True)
+class Wish:
+    """`op` of store/edit_log.py; `targets`: rows, or the id to undo; `fields`: new values."""
+
+    op: str
+    targets: Sequence[Target]
+    fields: Mapping[str, Any]
+    by: str
+
+
+OPS = ("create", "update", "rename", "merge", "delete", "undo", "reject")
+OF_ONE = ("create", "update", "rename")
 
 
 def rows(snapshot: Snapshot, log: Sequence[LogRow], id: str, wish: Wish) -> list[LogRow]:
     """The rows that the wish is, under the id of its undo. Raises BadInput or NotFound."""
-    overlay, row = fold(log), partial(LogRow, id, by=wish.by, time=now())
-    if not wish.targets:
-        what = f"op {wish.op!r} needs ids"
-        raise BadInput(what, 'Give ids=["e12"], a name, or of an undo its undo_id')
-    if wish.op == "undo":
-        _undoable(log, overlay, wish.targets)
-        return [row("undo", "", tuple(target.keys[0] for target in wish.targets))]
-    if wish.op == "create":
-        target = _only_target(wish)
-        _creatable(snapshot, overlay, target)
-        fields = cleaned(wish.fields, target.kind)
-        return [row("create", target.kind, target.keys, target.forms, fields)]
-    found = [_there(snapshot, target) for target in wish.targets]
-    if wish.op == "delete":
-        return [row("delete", target.kind, target.keys, target.forms) for target in wish.targets]
-    if wish.op in ("merge", "reject"):
-        return _several(snapshot, overlay, wish, row)
-    if wish.op in ("update", "rename"):
-        target = _only_target(wish)
-        fields = cleaned(wish.fields, target.kind)
-        if wish.op == "rename" and "title" not in fields:
+    overlay, op, targets = fold(log), wish.op, wish.targets
+    if op not in OPS:
+        raise BadInput(f"op {op[:40]!r} is unknown", f"Use {', '.join(OPS)}")
+    if not targets:
+        what = 'Give ids=["e12"], a name, or of an undo its undo_id'
+        raise BadInput(f"op {op!r} needs ids", what)
+    if op in OF_ONE and len(targets) > 1:
+        what = f"op {op!r} takes one, {len(targets)} are named"
+        raise BadInput(what, "Make one call for each")
+    target = targets[0]
+    kind, keys, forms = target.kind, target.keys, target.forms
+    row = partial(LogRow, id, by=wish.by, time=now())
+    if op == "undo":
+        for one in targets:
+            _check_undoable(log, overlay, one.keys[0])
+        return [row("undo", "", tuple(one.keys[0] for one in targets))]
+    if op == "create":
+        _check_creatable(snapshot, overlay, target)
+        return [row("create", kind, keys, forms, cleaned(wish.fields, kind))]
+    before = [_there(snapshot, one) for one in targets]
+    if op == "delete":
+        return [row("delete", one.kind, one.keys, one.forms) for one in targets]
+    found = list[LogRow]()
+    if op in ("merge", "reject"):
+        keys, forms = _names(op, targets)
+        known = (tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
+        if op == "reject":
+            return [] if all(known) else [row("reject", "entity", keys, forms)]
+        found.append(row("merge", "entity", keys, forms))
+        fields = cleaned(wish.fields, "entity")
+    else:
+        fields = cleaned(wish.fields, kind)
+        if op == "rename" and "title" not in fields:
             raise BadInput("a rename needs the new name", 'Give fields=["title=..."]')
         if not fields:
-            what = "there is nothing to update"
-            raise BadInput(what, 'Give fields=["description=..."], or type, keywords, weight')
-        fields = {name: value for name, value in fields.items() if found[0][name] != value}
-        return _worded(snapshot, overlay, target, fields, row)
-    what = f"op {wish.op[:40]!r} is unknown"
-    raise BadInput(what, "Use create, update, rename, merge, delete, undo or reject")
-
-
-def _only_target(wish: Wish) -> Target:
-    if len(wish.targets) != 1:
-        what = f"op {wish.op!r} takes one, {len(wish.targets)} are named"
-        raise BadInput(what, "Make one call for each")
-    return wish.targets[0]
+            what = 'Give fields=["description=..."], or type, keywords, weight'
+            raise BadInput("there is nothing to update", what)
+        fields = {name: value for name, value in fields.items() if before[0][name] != value}
+    title = fields.get("title", "")
+    key = normalise_name(title)
+    if title and key not in keys:  # another name stands for the entity from then on
+        _check_free(snapshot, overlay, target, title)
+        keys, forms = (keys[0], key), (target.forms[0], title)
+        if overlay.alias.get(key) == keys[0]:
+            keys, forms = keys[:1], forms[:1]
+        return [*found, row("rename", "entity", keys, forms, fields)]
+    if fields and kind == "entity":  # one of the names that it has
+        keys, forms, op = keys[:1], forms[:1], "rename" if title and op != "merge" else "update"
+    return [*found, row(op, kind, keys, forms, fields)] if fields else found
 
 
 def _there(snapshot: Snapshot, target: Target) -> Row:
@@ -99,52 +123,15 @@ def _there(snapshot: Snapshot, target: Target) -> Row:
     return found[0]
 
 
-def _several(snapshot: Snapshot, overlay: Overlay, wish: Wish, row: MakeRow) -> list[LogRow]:
-    if any(target.kind != "entity" for target in wish.targets):
-        raise BadInput(f"op {wish.op!r} is for entities", "Give ids of entities (e12) or names")
-    targets = list({target.keys: target for target in wish.targets}.values())
-    if len(targets) < 2:
+def _names(op: str, targets: Sequence[Target]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of two or more entities, as keys and as they are written."""
+    if any(target.kind != "entity" for target in targets):
+        raise BadInput(f"op {op!r} is for entities", "Give ids of entities (e12) or names")
+    form_of = {target.keys[0]: target.forms[0] for target in targets}
+    if len(form_of) < 2:
         what = "these names are one entity already"
         raise BadInput(what, 'Give two or more, e.g. ids=["e7", "e12"]')
-    keys, forms = zip(*((target.keys[0], target.forms[0]) for target in targets), strict=True)
-    if wish.op == "reject":
-        known = all(tuple(sorted((keys[0], other))) in overlay.rejected for other in keys[1:])
-        return [] if known else [row("reject", "entity", keys, forms)]
-    log_rows = [row("merge", "entity", keys, forms)]
-    if wish.fields:
-        fields = cleaned(wish.fields, "entity")
-        if normalise_name(fields.get("title", "")) in keys:  # one of the merged names
-            log_rows.append(row("update", "entity", keys[:1], forms[:1], fields))
-        else:
-            log_rows += _worded(snapshot, overlay, targets[0], fields, row)
-    return log_rows
-
-
-def _worded(
-    snapshot: Snapshot, overlay: Overlay, target: Target, fields: Row, row: MakeRow
-) -> list[LogRow]:
-    """New words for a row; another name of an entity stands for it from then on."""
-    if not fields:
-        return []
-    title = fields.get("title", "")
-    if not title:
-        return [row("update", target.kind, target.keys, target.forms, fields)]
-    key = normalise_name(title)
-    if not _is_name(key):
-        what = f"{title[:60]!r} is no name: it has no letter or digit"
-        raise BadInput(what, "Give another title")
-    holder = _holder(snapshot, overlay, key)
-    if holder is not None and holder["key"] != target.keys[0]:
-        merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
-        raise BadInput(f"{title[:60]!r} is another entity, e{holder['n']}", merge)
-    keys, forms = target.keys, target.forms
-    if key != keys[0] and overlay.alias.get(key) != keys[0]:
-        keys, forms = (*keys, key), (*forms, title)
-    return [row("rename", "entity", keys, forms, fields)]
-
-
-def _is_name(key: str) -> bool:
-    return any(map(str.isalnum, key))
+    return tuple(form_of), tuple(form_of.values())
 
 
 def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
@@ -156,9 +143,24 @@ def _holder(snapshot: Snapshot, overlay: Overlay, key: str) -> Row | None:
     return next((row for row in found if key in row["names"]), None)
 
 
-def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
-    if not all(map(_is_name, target.keys)):
-        raise BadInput("a name needs a letter or digit", 'Give ids=["its name"]')
+def _check_name(key: str, form: str) -> None:
+    if not any(map(str.isalnum, key)):
+        raise BadInput(f"{form[:60]!r} is no name: it has no letter or digit", "Give another one")
+
+
+def _check_free(snapshot: Snapshot, overlay: Overlay, target: Target, title: str) -> None:
+    """Raises BadInput where the title is no name, or that of another entity than the target."""
+    key = normalise_name(title)
+    _check_name(key, title)
+    holder = _holder(snapshot, overlay, key)
+    if holder is not None and holder["key"] != target.keys[0]:
+        merge = f'Use op merge with ids=["e{holder["n"]}", ...] instead'
+        raise BadInput(f"{title[:60]!r} is another entity, e{holder['n']}", merge)
+
+
+def _check_creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
+    for key, form in zip(target.keys, target.forms, strict=True):
+        _check_name(key, form)
     if target.kind == "relationship":
         for key, form in zip(target.keys, target.forms, strict=True):
             _there(snapshot, Target((key,), (form,)))
@@ -169,29 +171,25 @@ def _creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
             wrong = f"they have a relationship already, r{found[0]}"
             raise BadInput(wrong, f'Use op update with ids=["r{found[0]}"]')
         return
-    holder = _holder(snapshot, overlay, target.keys[0])
-    if holder is not None:
-        name = f"{target.forms[0][:60]!r} is in the graph already, as e{holder['n']}"
-        raise BadInput(name, f'Use op update with ids=["e{holder["n"]}"]')
-    if target.keys[0] in overlay.aliased:
-        other = overlay.alias[target.keys[0]]
-        undo = f'Use op undo with ids=["{overlay.aliased[target.keys[0]]}"] first'
-        what = f"{target.forms[0][:60]!r} was made another name of {overlay.forms.get(other, other)[:60]!r}"
-        raise BadInput(what, undo)
+    key, name = target.keys[0], repr(target.forms[0][:60])
+    if (holder := _holder(snapshot, overlay, key)) is not None:
+        update = f'Use op update with ids=["e{holder["n"]}"]'
+        raise BadInput(f"{name} is in the graph already, as e{holder['n']}", update)
+    if key in overlay.aliased:
+        other = overlay.forms.get(overlay.alias[key], overlay.alias[key])
+        undo = f'Use op undo with ids=["{overlay.aliased[key]}"] first'
+        raise BadInput(f"{name} was made another name of {other[:60]!r}", undo)
 
 
-def _undoable(log: Sequence[LogRow], overlay: Overlay, targets: Sequence[Target]) -> None:
+def _check_undoable(log: Sequence[LogRow], overlay: Overlay, id: str) -> None:
     known = list(dict.fromkeys(row.id for row in log))
-    for target in targets:
-        id = target.keys[0]
-        if id not in known:
-            last = ", ".join(reversed(known[-5:]))
-            advice = f"The last ones are {last}" if last else "Nothing was edited yet"
-            raise NotFound(f"there is no edit {id[:40]!r}", advice)
-        if id in overlay.undone:
-            by = overlay.undone[id]
-            what = f"{id} is undone already"
-            raise BadInput(what, f'To have it again use op undo with ids=["{by}"]')
+    if id not in known:
+        last = ", ".join(reversed(known[-5:]))
+        advice = f"The last ones are {last}" if last else "Nothing was edited yet"
+        raise NotFound(f"there is no edit {id[:40]!r}", advice)
+    if id in overlay.undone:
+        again = f'To have it again use op undo with ids=["{overlay.undone[id]}"]'
+        raise BadInput(f"{id} is undone already", again)
 
 
 def cleaned(arguments: Mapping[str, Any], kind: str) -> Row:
@@ -220,22 +218,6 @@ def _text(name: str, value: Any) -> str:
     return text.lower() if name == "type" else text
 
 
-def within_limits(row: LogRow) -> None:
-    """BadInput for a row with a text that is longer than what is stored."""
-    longest = LONGEST_URI if row.kind == "document" else LONGEST["title"]
-    texts = [("name", text, longest) for text in (*row.keys, *row.forms)]
-    texts += [
-        (name, text, LONGEST.get(name, longest))
-        for name, text in row.fields.items()
-        if isinstance(text, str)
-    ]
-    texts += [(name, getattr(row, name), LONGEST["title"]) for name in ("id", "op", "by", "time")]
-    for name, text, most in texts:
-        if len(text) > most:
-            what = f"the {name} {text[:40]!r} has {len(text):,} characters"
-            raise BadInput(what, f"It may have up to {most:,}")
-
-
 def _weight(value: Any) -> float:
     try:
         weight = float(value)
@@ -247,40 +229,47 @@ def _weight(value: Any) -> float:
     return round(weight, 6)
 
 
+def within_limits(row: LogRow) -> None:
+    """BadInput for a row with a text that is longer than what is stored."""
+    longest = LONGEST_URI if row.kind == "document" else LONGEST["title"]
+    texts = [("name", text) for text in (*row.keys, *row.forms)]
+    texts += [(name, text) for name, text in row.fields.items() if isinstance(text, str)]
+    texts += [(name, getattr(row, name)) for name in ("id", "op", "by", "time")]
+    for name, text in texts:
+        if len(text) > (most := LONGEST.get(name, longest)):
+            what = f"the {name} {text[:40]!r} has {len(text):,} characters"
+            raise BadInput(what, f"It may have up to {most:,}")
+
+
+SAID = {
+    "merge": "{others} as names of {first}",
+    "rename": "{first}",
+    "update": "{names}",
+    "create": "{names} without evidence, by {by}",
+    "delete": "{names} hidden, whatever the documents say",
+    "reject": "{names} not to be proposed as one again",
+    "remove": "{names} kept out",
+    "restore": "{names} to come back",
+}
+
+
 def sentence(row: LogRow, overlay: Overlay) -> str:
     names = [" ".join(form.split())[:80] for form in (row.forms or row.keys)]
-    fields = ", ".join(f"{name} = {str(value)[:80]}" for name, value in row.fields.items())
-    pair = " – ".join(names[:2])
-    texts = {
-        "merge": f"{', '.join(names[1:])} {'becomes a name' if len(names) == 2 else 'become names'} of {names[0]}",
-        "rename": f"{names[0]}: {fields}",
-        "update": f"{pair if row.kind == 'relationship' else names[0]}: {fields}",
-        "create": f"{row.kind} {pair if row.kind == 'relationship' else names[0]} without evidence, by {row.by}"
-        + (f": {fields}" if fields else ""),
-        "delete": f"{row.kind} {pair} is hidden, whatever the documents say",
-        "reject": f"{names[0]} and {', '.join(names[1:])} are not proposed as one again",
-        "remove": f"{counted(len(names), 'documents')} kept out: {', '.join(names[:3])}",
-        "restore": f"{counted(len(names), 'documents')} to come back: {', '.join(names[:3])}",
-    }
     if row.op == "undo":
         undone = [edit for edit in overlay.log if edit.id in row.keys and edit.op != "undo"]
         what = "; ".join(sentence(edit, overlay) for edit in undone[:3])
         return f"Undo of {', '.join(row.keys)}: {what or 'an undo.'}"
-    return f"{row.op.capitalize()}: {texts[row.op]}."
+    joint, shown = " – " if row.kind == "relationship" else ", ", names[:3]
+    more = [f"and {len(names) - 3} more"] if len(names) > 3 else []
+    said = SAID[row.op].format(
+        names=joint.join([*shown, *more]), first=names[0], others=", ".join(names[1:]), by=row.by
+    )
+    fields = ", ".join(f"{name} = {str(value)[:80]}" for name, value in row.fields.items())
+    return f"{row.op.capitalize()}: {said}{': ' if fields else ''}{fields}."
 
 
 LOCK_SECONDS = 20.0  # how long an edit waits for an indexing; hosts wait 50
 NAMED = 8  # names that a sentence lists
-
-
-@dataclass(frozen=True)
-class Wish:
-    """`op` of store/edit_log.py; `targets`: rows, or the id to undo; `fields`: new values."""
-
-    op: str
-    targets: Sequence[Target]
-    fields: Mapping[str, Any]
-    by: str
 
 
 def edit(folder: Path, wish: Wish, dry_run: bool = True) -> EditResult:
@@ -371,13 +360,12 @@ def _moved(result: EditResult, table: str, snapshot: Snapshot, merged: Merge) ->
 
 def _dormant(rows: Sequence[LogRow], overlay: logs.Overlay) -> str:
     """Why a change moves no row now."""
-    if rows[-1].op in ("reject", "remove", "restore"):
+    last = rows[-1]
+    if last.op in ("reject", "remove", "restore"):
         return ""
-    what = overlay
-    if rows[-1].op == "undo":
-        what = fold([row for row in overlay.log if row.id == rows[-1].keys[0]])
-    if what.removed:
-        if all(uri.startswith("text:") for uri in what.removed):
-            return "A text comes back when index_documents is given it again: texts=[...]."
+    undone = fold([row for row in overlay.log if row.id in last.keys and last.op == "undo"])
+    if undone.removed and all(uri.startswith("text:") for uri in undone.removed):
+        return "A text comes back when index_documents is given it again: texts=[...]."
+    if undone.removed:
         return "What was removed comes back with the next index_documents of its folder."
     return "No row changes now: it lies dormant until documents name what it speaks of."
