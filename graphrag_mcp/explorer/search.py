@@ -122,7 +122,7 @@ def _entities(snapshot: Snapshot, query: str, found: Ranking, ranked: bool) -> l
 
 def _communities(snapshot: Snapshot, query: str) -> list[Brief]:
     by_id = topics(snapshot).by_id
-    rated, _ = reports.select(snapshot, query)
+    rated = reports.select(snapshot, query)
     return [brief(by_id[report.id]) for report in rated[:COMMUNITIES] if report.id in by_id]
 
 

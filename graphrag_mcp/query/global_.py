@@ -158,10 +158,10 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     written = reports.written(snapshot)
     if not written:
         return []
-    chosen, _ = reports.select(snapshot, query, level)
+    chosen = reports.select(snapshot, query, level)
     chosen = [report for report in chosen if report.id in written]
     documents = kept.documents if kept is not None else None
-    items, _ = reports.finding_items(snapshot, query, chosen, documents)
+    items = reports.finding_items(snapshot, query, chosen, documents)
     least, found = page.room // 2, []
     for item in items:
         item = sections.of_corpus(corpus, item) if corpus else item

@@ -13,7 +13,9 @@ from graphrag_mcp.text.terms import counted
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 KINDS = {"person": "People", "organization": "Organizations"}
 NAMES = 5  # that characterise a period
-MOST_NAMED = 20  # names of a kind in an overview: a reader weighs them, since numbers alone say little
+MOST_NAMED = (
+    20  # names of a kind in an overview: a reader weighs them, since numbers alone say little
+)
 NAMED_BY = 2  # documents that name what an overview shows
 
 

@@ -3,6 +3,7 @@ No model is asked."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,9 +21,9 @@ from graphrag_mcp.text.terms import terms
 
 Row = dict[str, Any]
 REPORT = ("id", "n", "level", "title", "summary", "findings")  # lists of ids would take longer
-_STATEMENTS = re.compile(r"(?<=\])\s+")  # where one ends: behind its references
 _IDS = re.compile(r"\b[0-9a-f]{32}\b")
-_TOLD = re.compile(r"(?<=\)\])\s*(?=\S)")  # ... also where no blank follows, as in Chinese
+# Where a statement ends: behind its references, also where no blank follows, as in Chinese.
+_STATEMENTS = re.compile(r"(?<=\)\])\s*(?=\S)")
 
 
 @once
@@ -32,14 +33,14 @@ def written(snapshot: Snapshot) -> frozenset[str]:
 
 
 CANDIDATES = 200  # reports that full text proposes
-THRESHOLD = 1.0  # a rating from which a report is relevant
+THRESHOLD = 0.2  # a rating from which a report is relevant
 FINDING = 500  # characters of a finding
 READ = 40  # reports read in full at most
 TOP = 4  # topics of the highest level beside the reports near to a question
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Rated:
     """A report with its rating by the words of a question."""
 
@@ -47,58 +48,48 @@ class Rated:
     level: int
     parent: str  # "" for a root
     childless: bool
-    rating: float
-    weight: float  # its text units as a share of those of the report that has most
+    rating: float  # 0 to 1: the best of them
+    texts: int  # text units that it covers
     rank: float
 
 
 def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
-    """Every report by id, with its rating from 0 to 5 by the words of the question, on a scale set
-    by the best of them (0 where no word is in it)."""
-    rows = snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]).to_pylist()
+    """Every report by id, with its rating by the words of the question: 0 where no word is in it."""
+    rows = rows_of(snapshot.rows("reports", "", ["id", "level", "rank", "n_text_units"]))
     tree = snapshot.rows("communities", "", ["id", "parent", "children"])
     family = {id: (parent, not children) for id, parent, children in rows_of(tree)}
-    most = max((row["n_text_units"] for row in rows), default=0) or 1
     similar: dict[str, float] = {}
     if worth := asked_about(snapshot, query):
         proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
-        whole = sum(worth.values())
         texts = rows_of(proposed.select(["id", "terms"]))
-        similar = {id: similarity(text, worth) / whole for id, text in texts}
-    scale = 5 / max(max(similar.values(), default=0.0), FLOOR)
-    found = {}
-    for row in rows:
-        parent, childless = family.get(row["id"], ("", True))
-        rating, weight = similar.get(row["id"], 0.0) * scale, row["n_text_units"] / most
-        found[row["id"]] = Rated(
-            row["id"], row["level"], parent, childless, rating, weight, row["rank"]
-        )
-    return found
+        similar = {id: similarity(text, worth) for id, text in texts}
+    scale = max(max(similar.values(), default=0.0), FLOOR)
+    return {
+        id: Rated(id, level, *family.get(id, ("", True)), similar.get(id, 0.0) / scale, texts, rank)
+        for id, level, rank, texts in rows
+    }
 
 
 def similarity(text_terms: str, worth: Mapping[str, float]) -> float:
-    """The worth of the question's terms that a text holds, more where it keeps coming back to them."""
-    counts, score = Counter(text_terms.split()), 0.0
-    for term in worth.keys() & counts.keys():
-        score += worth[term] * (0.5 + 0.5 * (counts[term] - 1) / (counts[term] + 2))
-    return score
+    """The share of the worth of the question's terms that a text holds: half of a term's where it stands once, more
+    where the text keeps coming back to it."""
+    counts = Counter(text_terms.split())
+    held = math.fsum(worth[term] * counts[term] / (1 + counts[term]) for term in worth)
+    return held / math.fsum(worth.values())
 
 
-def select(snapshot: Snapshot, query: str, level: int = -1) -> tuple[list[Rated], dict[str, int]]:
-    """The relevant reports, best first, and how many were rated, kept and pruned; without a question
-    those of a level (the coarsest by default) by how much text they cover."""
+def select(snapshot: Snapshot, query: str, level: int = -1) -> list[Rated]:
+    """The relevant reports, best first; without a question those of a level (the coarsest by default) by how much text
+    they cover."""
     every = all_rated(snapshot, query)
     if asks_for_unknown(snapshot, query):
-        chosen, rated = [], 0
+        chosen = []
     elif asked_about(snapshot, query) is None:
-        chosen, rated = at_level(every, max(level, 0)), 0
+        chosen = at_level(every, max(level, 0))
     else:
-        known = {id: report for id, report in every.items() if report.rating > 0}
-        chosen = _apart(known.values()) if level < 0 else at_level(known, level)
-        chosen, rated = [report for report in chosen if report.rating >= THRESHOLD], len(known)
-    kept = sorted(chosen, key=by_rating)[:READ]
-    pruned = rated - len(kept) if rated else 0
-    return kept, {"reports": len(every), "rated": rated, "kept": len(kept), "pruned": pruned}
+        near = {id: report for id, report in every.items() if report.rating >= THRESHOLD}
+        chosen = _apart(near.values()) if level < 0 else at_level(near, level)
+    return sorted(chosen, key=by_rating)[:READ]
 
 
 def opening(snapshot: Snapshot, query: str, most: int) -> list[Rated]:
@@ -106,7 +97,7 @@ def opening(snapshot: Snapshot, query: str, most: int) -> list[Rated]:
     behind them, where it names nothing, those of TOP topics of the highest level. The words of a broad
     question ("Which controversies recur?") stand in few reports and choose them by chance; a question
     with a name is about what has it. Where no report is near, topics of the highest level alone."""
-    near = select(snapshot, query)[0]
+    near = select(snapshot, query)
     if near and any(mention.strong for mention in extract(query[:QUERY_CHARACTERS])):
         return near[:most]
     near = near[: most - TOP]
@@ -122,8 +113,8 @@ def whole_level(snapshot: Snapshot, query: str, level: int) -> list[Rated]:
     return sorted(at_level(all_rated(snapshot, query), level), key=by_rating)
 
 
-def by_rating(report: Rated) -> tuple[float, float, float, str]:
-    return -round(report.rating, 6), -round(report.weight, 6), -report.rank, report.id
+def by_rating(report: Rated) -> tuple[float, int, float, str]:
+    return -round(report.rating, 6), -report.texts, -report.rank, report.id
 
 
 def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
@@ -134,50 +125,59 @@ def at_level(every: Mapping[str, Rated], level: int) -> list[Rated]:
     return [report for report in fits if report.level == level or report.childless]
 
 
-def _apart(rated: Iterable[Rated]) -> list[Rated]:
-    """The relevant reports; of a report and a part of it the one that is more relevant."""
+def _apart(near: Iterable[Rated]) -> list[Rated]:
+    """The reports; of a report and a part of it the one that is more relevant."""
     kept: dict[str, Rated] = {}
     above: set[str] = set()  # what these are parts of
-    for report in sorted(rated, key=by_rating):
-        if report.rating >= THRESHOLD and report.parent not in kept and report.id not in above:
+    for report in sorted(near, key=by_rating):
+        if report.parent not in kept and report.id not in above:
             kept[report.id] = report
             above.add(report.parent)
     return list(kept.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding of a report, and its worth for a question: 0 to 1."""
+
+    report: Row
+    number: int  # in its report
+    text: str
+    worth: float
+
+
 def finding_items(
     snapshot: Snapshot, query: str, kept: Sequence[Rated], documents: Collection[str] | None = None
-) -> tuple[list[Item], list[str]]:
-    """Findings as items, best first, and the aliases of their communities. A finding counts two
+) -> list[Item]:
+    """Findings as items, best first. A finding counts two
     thirds by its report's rating, one third by its own words. With `documents` only the statements
     that cite one of these, or no text at all: a report on a wide community tells of many."""
-    worth = asked_about(snapshot, query) or {}
-    whole = sum(worth.values()) or 1.0
+    worth = asked_about(snapshot, query)
     rating = {report.id: report.rating for report in kept}
-    found: list[tuple[float, int, int, Row, str]] = []
-    for place, row in enumerate(snapshot.served("reports", list(rating), REPORT)):
+    found: list[Finding] = []
+    for row in snapshot.served("reports", list(rating), REPORT):
         listed = context.findings(row) or [{"summary": row["title"], "explanation": row["summary"]}]
-        # of equal ones those of the weightier report first
         for number, finding in enumerate(listed, 1):
-            text = _point(str(finding.get("summary", "")), str(finding.get("explanation", "")))
-            words = " ".join(terms(_IDS.sub("", text)))
-            share = min(1.0, similarity(words, worth) / whole) if worth else 1 / number
-            score = (20 * rating[row["id"]] * 2 + 100 * share) / 3
-            found.append((-round(score, 6), place, number, row, text))
-    found.sort(key=lambda scored: scored[:3])
+            text = _point(finding)
+            share = similarity(" ".join(terms(_IDS.sub("", text))), worth) if worth else 1 / number
+            found.append(Finding(row, number, text, (2 * rating[row["id"]] + share) / 3))
+    # of equal ones those of the weightier report first
+    found.sort(key=lambda each: -round(each.worth, 6))
+    texts = [each.text for each in found]
     if documents is not None:
-        texts = _citing(snapshot, [scored[4] for scored in found], documents)
-        found = [(*scored[:4], text) for scored, text in zip(found, texts, strict=True) if text]
-    aliases, cited = context.resolve_references(snapshot, [scored[4] for scored in found])
+        texts = _citing(snapshot, texts, documents)
+    aliases, cited = context.resolve_references(snapshot, texts)
     items = []
-    for score, _, number, row, text in found:
-        shown, alias = render_references(text, aliases), f"c{row['n']}"
-        at = {"score": round(min(-score / 100, 1.0), 3), "line_start": 0, "line_end": 0}
-        places = [place for id, place in cited.items() if f"{id})" in shown or f"{id}," in shown]
+    for each, text in zip(found, texts, strict=True):
+        if not text:
+            continue
+        shown, alias = render_references(text, aliases), f"c{each.report['n']}"
+        at = {"score": round(each.worth, 3), "line_start": 0, "line_end": 0}
+        places = [place for id, place in cited.items() if re.search(rf"\b{id}[,)]", shown)]
         also = tuple(place.model_copy(update=at) for place in places[:5])
-        line = f"- {shown} ({one_line(row['title'], 60)}, {alias})"
-        items.append(Item(f"{alias}.{number}", line, None, "Points", -score, also=also))
-    return items, list(dict.fromkeys(f"c{scored[3]['n']}" for scored in found))
+        line = f"- {shown} ({one_line(each.report['title'], 60)}, {alias})"
+        items.append(Item(f"{alias}.{each.number}", line, None, "Points", each.worth, also=also))
+    return items
 
 
 def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]) -> list[str]:
@@ -190,20 +190,17 @@ def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]
         ids = referenced_ids(statement).get("Sources")
         return not ids or not fits.isdisjoint(ids)
 
-    return [" ".join(filter(told, _TOLD.split(text))) for text in texts]
+    return [" ".join(filter(told, _STATEMENTS.split(text))) for text in texts]
 
 
-def _point(summary: str, explanation: str) -> str:
-    """A finding on one line, in whole statements; the summary only where they lack it."""
+def _point(finding: Mapping[str, Any]) -> str:
+    """A finding on one line, in whole statements."""
     kept: list[str] = []
     length = 0
-    for piece in _STATEMENTS.split(explanation.strip()):
-        body, mark, references = piece.partition("[Data:")
+    for statement in _STATEMENTS.split(context.finding(finding).strip()):
+        body, mark, references = statement.partition("[Data:")
         if kept and length + len(body) > FINDING:
             break
         kept += filter(None, (one_line(body, FINDING), mark + references))
         length += len(body)
-    text = " ".join(kept)
-    if not summary or text.startswith(summary.rstrip(".…")):
-        return text
-    return f"**{one_line(summary, 200)}** {text}"
+    return " ".join(kept)

@@ -98,7 +98,7 @@ def test_a_question_on_something_absent_says_that_nothing_was_found(drift: Drift
 
 
 def test_a_question_with_a_name_opens_with_the_reports_near_to_it(drift: Drift, snapshot: Snapshot) -> None:
-    chosen, _ = reports.select(snapshot, QUESTION)
+    chosen = reports.select(snapshot, QUESTION)
     assert chosen and reports.opening(snapshot, QUESTION, 8) == chosen[:8]
 
 

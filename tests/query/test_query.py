@@ -175,13 +175,13 @@ def test_global_gives_the_best_cited_sentence_of_each_document(snapshot: Snapsho
 def test_a_level_covers_each_entity_once(snapshot: Snapshot) -> None:
     rows = snapshot.rows("reports", "", ["id", "level", "entity_ids"]).to_pylist()
     for level in range(max(row["level"] for row in rows) + 2):
-        kept, _ = reports.select(snapshot, "", level)
+        kept = reports.select(snapshot, "", level)
         members = [id for row in rows if row["id"] in {one.id for one in kept} for id in row["entity_ids"]]
         assert members and len(members) == len(set(members))
 
 
 def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapshot) -> None:
-    kept, _ = reports.select(snapshot, "What did Tobias Fenn and Ines Calloway know about the back-run?")
+    kept = reports.select(snapshot, "What did Tobias Fenn and Ines Calloway know about the back-run?")
     ids = {one.id for one in kept}
     assert kept and not any(one.parent in ids for one in kept)
     assert all(one.rating >= reports.THRESHOLD for one in kept)
