@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from graphrag_mcp.packing.page import OVERHEAD, Page
 from graphrag_mcp.query import hits, note_sources, render, times
-from graphrag_mcp.query.hits import Hit, Source
+from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.rank import Ranked
-from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted
@@ -29,7 +28,6 @@ ON_IT = 0.5  # share of the best score from which they are
 CHARACTERS = 8_000  # of a note that is shown
 TOKENS = 2_500  # that a note may take beside the default room of a result
 SHARE = 3 / 4  # of a room that was asked for, which notes may take
-LEAST = 150  # tokens of it that passages have, however small it is: a head and some sentences
 REST = 8  # part of the default room that is left for passages beside a note whose sources are as they were
 
 
@@ -53,28 +51,30 @@ class Found:
     def is_sure(self) -> bool:
         """Does the note name sources, and are all of them as they were?"""
         found = note_sources.sources(self.source.snapshot, self.passage.document_id)
-        return bool(found) and all(source.state == "same" for source in found)
+        return bool(found) and not note_sources.since(found)
+
+    def hits(self) -> list[hits.Hit]:
+        """The passage as it is shown; [] where its row is damaged."""
+        return hits.of_ranked([self.source], [(self.share, 0, self.passage)])
 
 
 def on(sources: Sequence[Source]) -> list[Found]:
     """The notes that are on the question of a search, best first."""
-    scored = [
-        (passage.score * source.factor, source, passage)
+    scores = [one.score * source.factor for source in sources for one in source.found.passages]
+    best = max(scores, default=0.0) or 1.0
+    passages = [
+        Found(source, passage, passage.score * source.factor / best)
         for source in sources
+        for notes in [hits.notes_apart(source)]
         for passage in source.found.passages
+        if passage.document_id in notes
     ]
-    best = max((score for score, _, _ in scored), default=0.0) or 1.0
-    found: dict[tuple[str, str], Found] = {}
-    for source in sources:
-        if notes := hits.notes_apart(source):
-            for passage in source.found.passages:
-                if passage.document_id in notes:
-                    note = Found(source, passage, passage.score * source.factor / best)
-                    if note.share >= ON_IT and note.share > (
-                        found[note.key].share if note.key in found else 0
-                    ):
-                        found[note.key] = note
-    return sorted(found.values(), key=lambda note: (-round(note.share, 9), note.key))
+    passages.sort(key=lambda found: (-round(found.share, 9), found.key))
+    notes: dict[tuple[str, str], Found] = {}
+    for found in passages:
+        if found.share >= ON_IT:
+            notes.setdefault(found.key, found)
+    return list(notes.values())
 
 
 def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: int) -> int:
@@ -85,8 +85,7 @@ def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: in
     if not notes:
         return budget
     blocks = [result.text] if result.text else []
-    total = budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")
-    room = min(int(total * SHARE), total - LEAST)  # of a given budget, for all notes
+    room = int(SHARE * (budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")))
     if notes[0].answers:
         rest = budget // REST if notes[0].is_sure else budget  # for passages
         text, cited = whole(notes.pop(0), sources, budget + beside - rest if beside else room)
@@ -97,14 +96,11 @@ def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: in
         if beside:
             result.beside = max(price + rest - budget, 0)
             budget = price + rest
-    named = 0
-    for text, cited in lines(notes[:NAMED], sources):
-        if not beside and (room := room - count_tokens(text)) < 0:
-            break
-        named += 1
+    named = notes[:NAMED] if beside or room > 0 else []
+    for text, cited in lines(named, sources):
         blocks.append(text)
         result.citations += cited
-    if unnamed := len(notes) - named:
+    if unnamed := len(notes) - len(named):
         blocks.append(f'{counted(unnamed, "more notes")}: filters=["kind=note"].')
     result.text = "\n".join(blocks)
     return budget
@@ -116,75 +112,51 @@ def put_once(
     """Add the note that answers one of several questions to a page, and give the number of tokens
     by which the page grew. The note is added whole if it has at most `beside` tokens and the
     page has room for its characters, else as a line. A note in `shown` is not added again."""
-    notes = [note for note in on(sources) if note.answers][:1]
-    for note in notes:
-        if note.key in shown:
-            continue
-        text, cited = whole(note, sources, max(beside, 0) or CHARACTERS)
-        price = count_tokens(text) + 2
-        if price <= beside:
-            page.room += price
-            if page.add(text, [cited]):
-                shown.add(note.key)
-                return price
-            page.room -= price  # it has more characters than the page
-        for line, citations in lines([note], sources):
-            page.add(line, citations)
+    note = next(iter(on(sources)), None)
+    if note is None or not note.answers or note.key in shown:
+        return 0
+    text, cited = whole(note, sources, max(beside, 0) or CHARACTERS)
+    price = count_tokens(text) + 2
+    if price <= beside:
+        page.room += price
+        if page.add(text, [cited]):
+            shown.add(note.key)
+            return price
+        page.room -= price  # it has more characters than the page
+    for line, citations in lines([note], sources):
+        page.add(line, citations)
     return 0
 
 
 def whole(note: Found, sources: Sequence[Source], room: int) -> tuple[str, Citation]:
     """A note with its date, its writer and what became of its sources, whole where it has no more tokens than
     `room`, and its citation."""
-    snapshot, (hit,) = (
-        note.source.snapshot,
-        hits.of_ranked([note.source], [(note.share, 0, note.passage)]),
-    )
+    snapshot, (hit,) = note.source.snapshot, note.hits()
     fact = times.documents(snapshot)[hit.document]
-    row = snapshot.by_key("documents", [hit.document], "id", ["text"]).to_pylist()[0]
-    text = row["text"]
-    body = _body(snapshot, hit, text)
-    prefix = f"{hit.corpus}/" if hit.corpus else ""
-    id = f"{prefix}{fact['document'][0]}"
+    (row,) = snapshot.by_key("documents", [hit.document], "id", ["text"]).to_pylist()
+    passage = {"document_id": hit.document, "text": row["text"], "char_start": 0}
+    body = readable(note_sources.with_ids(snapshot, passage))
+    first, _, below = body.partition("\n")
+    if first.lstrip("# ").strip().casefold() == hit.citation.title.strip().casefold():
+        body = below  # the title stands above it
+    body = body.strip()
+    id = f"{hit.corpus}/{fact['document'][0]}" if hit.corpus else fact["document"][0]
     remark = note_sources.told(snapshot, hit.document, sure=True, day=fact["date"])
     head = f"[{id}] {hit.name} {remark}"
-    price = count_tokens(head) + 40
-    shown = (
-        body
-        if len(body) <= CHARACTERS
-        else body[:CHARACTERS].rpartition("\n")[0] or body[:CHARACTERS]
-    )
-    if count_tokens(shown) + price > room:
-        shown = quote.excerpt(shown, hits.worth_of(sources), max(room - price, render.PART))
+    room -= count_tokens(head) + 40
+    shown = body[:CHARACTERS]
+    if count_tokens(shown) > room:
+        shown = quote.excerpt(shown, hits.worth_of(sources), max(room, render.PART))
     rest = "" if shown == body else f"\nA part of {id}: get_source gives all of it."
-    cited = replace_place(hit.citation, id, text)
-    return f"{head}\n{quoted(shown)}{rest}\n", cited.model_copy(update={"text": shown})
-
-
-def replace_place(cited: Citation, id: str, text: str) -> Citation:
-    """The citation of a whole document."""
-    lines = {"line_start": 1, "line_end": 1 + text.rstrip("\n").count("\n")}
-    return cited.model_copy(
-        update={"id": id, "char_start": 0, "char_end": len(text), "place": "", **lines}
-    )
+    place = {"id": id, "char_start": 0, "char_end": len(row["text"]), "place": "", "text": shown}
+    place |= {"line_start": 1, "line_end": 1 + row["text"].rstrip("\n").count("\n")}
+    return f"{head}\n{quoted(shown)}{rest}\n", hit.citation.model_copy(update=place)
 
 
 def lines(notes: Sequence[Found], sources: Sequence[Source]) -> list[tuple[str, list[Citation]]]:
     """A line for each note, with its best sentence on the question, and what it cites."""
-    worth, found = hits.worth_of(sources), []
-    for note in notes:
-        for hit in hits.of_ranked([note.source], [(note.share, 0, note.passage)]):
-            sentence = render.sentence_of(hit, worth)
-            found.append((render.line_of(hit, worth), hit.cited(sentence)))
+    worth, found = hits.worth_of(sources), list[tuple[str, list[Citation]]]()
+    for hit in (hit for note in notes for hit in note.hits()):
+        sentence = render.sentence_of(hit, worth)
+        found.append((render.line_of(hit, worth), hit.cited(sentence)))
     return found
-
-
-def _body(snapshot: Snapshot, hit: Hit, text: str) -> str:
-    """What a reader sees of a note: without front matter and without a heading that is its title."""
-    shown = note_sources.with_ids(
-        snapshot, {"document_id": hit.document, "text": text, "char_start": 0}
-    )
-    body = readable(shown)
-    first, _, rest = body.partition("\n")
-    same = first.lstrip("# ").strip().casefold() == hit.citation.title.strip().casefold()
-    return (rest if same else body).strip()
