@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from graphrag_mcp.index import vectors
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.reporting import COLUMNS, Reporting, changed, fingerprints, library_of
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.tree import compare, links_of, topics_ahead, tree_of
 from graphrag_mcp.index.units import pending
-from graphrag_mcp.store.schema import VECTOR_FORM
+from graphrag_mcp.index.vectors import Vectors, missing
+from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
 from graphrag_mcp.store.tables import Change
 
 REPORTED_ENTITIES = 10_000  # of communities that are reported at once: 100 MB
@@ -29,12 +29,11 @@ def begin_topics(run: Run) -> None:
 
 
 def ask_vectors(run: Run, table: str) -> None:
-    """Ask for the vectors of rows whose texts are settled: calls are on their way while the process computes.
-    What a limit leaves of calls is for reports first."""
+    """Ask for the vectors of a table's rows as soon as their texts are settled. What a limit leaves of calls
+    is for reports first."""
     asker = run.models.asker
     if run.models.embedding and asker.embeds and not asker.budget.limited:
-        asked = vectors.ask_ahead(asker, run.draft_snapshot(), table, run.embedding)
-        run.vectors.append(asker.start(asked))
+        run.vectors[table] = Vectors(asker, run.draft_snapshot(), table)
 
 
 def communities(run: Run, recluster: bool) -> None:
@@ -72,17 +71,18 @@ def _params(run: Run) -> ClusterParams:
 
 def _embed(run: Run) -> None:
     """Write the vectors of the rows that have none, once in a run."""
-    if not (run.models.embedding and run.models.asker.embeds) or run.embedding.is_set():
+    asker = run.models.asker
+    if run.embedded or not (run.models.embedding and asker.embeds):
         return
+    run.embedded = True
     with run.stage("vectors"):
-        run.embedding.set()
-        for asked in run.vectors:
-            run.take(asked)
-        done, left = 0, vectors.missing(run.draft_snapshot())
-        for change in vectors.embed_missing(run.models.asker, run.draft_snapshot(), run.take):
-            run.progress("vectors", done, left)
-            run.write(change)
-            done += sum(table.rows.num_rows for table in change.values() if table.rows)
+        done, left = 0, missing(run.draft_snapshot())
+        for table in VECTORS:
+            asked = run.vectors.pop(table, None) or Vectors(asker, run.draft_snapshot(), table)
+            for change in asked.changes(run.take):
+                run.progress("vectors", done, left)
+                run.write(change)
+                done += sum(table.rows.num_rows for table in change.values() if table.rows)
 
 
 def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, str]:

@@ -124,13 +124,10 @@ def commit_batch(
         batch.units, batch.passages = [], []  # of a large text they are a third of the memory
     if last and topics and run.imports is None:  # an import groups texts by what they name
         communities_stage.begin_topics(run)
+    if last:
+        communities_stage.ask_vectors(run, "passages")
     with run.stage("merge"):
-        read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
-        run.losses += read["losses"]
-        if last:  # behind the questions about texts, for which the merge waits
-            communities_stage.ask_vectors(run, "passages")
-        gone_units = set(old_units) - batch.kept
-        changes = _merged(run, snapshot, batch, read, gone_units, numbers, last, moved)
+        changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)
     with run.stage("write"):
         run.write(changes)
         commit_draft(run, sources, segments, numbers, moved, topics)
@@ -149,13 +146,15 @@ def _merged(
     run: Run,
     snapshot: Snapshot | None,
     batch: Batch,
-    read: Mapping[str, list[Row]],
     gone_units: set[str],
     numbers: dict[str, int],
     last: bool,
     moved: Counter[str],
 ) -> dict[str, Change]:
-    """Changes of the graph and of what models said (`read`); `moved` gains counters."""
+    """Changes of the graph and of what models said, whose answers it waits for; `moved` gains
+    counters."""
+    read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
+    run.losses += read["losses"]
     units = gone_units | batch.fresh.keys()
     of_batch = set(gone_units)
     linked = _linked(run, snapshot, batch, gone_units, last)

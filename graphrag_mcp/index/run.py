@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.index.communities import Topics
     from graphrag_mcp.index.imported import ImportLog
     from graphrag_mcp.index.models import Models
+    from graphrag_mcp.index.vectors import Vectors
     from graphrag_mcp.store.leases import Correction
 
 Row = dict[str, Any]
@@ -110,9 +111,9 @@ class Run:
     ended: threading.Event = field(default_factory=threading.Event)
     # of the texts of the last batch, if something was written
     topics: Future[Topics | None] | None = None
-    # vectors that are asked for before they are written, and whether that has begun
-    vectors: list[Future[None]] = field(default_factory=list)
-    embedding: threading.Event = field(default_factory=threading.Event)
+    # by table, vectors that are asked for before they are written; whether that was done
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+    embedded: bool = False
     _draft: Manifest | None = None  # with the tables that were written since the last commit
     _snapshot: Snapshot | None = None
 

@@ -6,15 +6,16 @@ could not be embedded has none, and the next run finds it missing."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from threading import Event
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 
-from graphrag_mcp.llm.asker import Asker, aside
+from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.store.manifest import Manifest
 from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
 from graphrag_mcp.store.tables import Change, Snapshot, values_of
@@ -24,6 +25,7 @@ from graphrag_mcp.trust.fencing import masked
 Row = Mapping[str, Any]
 LONGEST = 8_000  # characters of a text that are embedded; models cut at 512 to 8,192 tokens
 BATCH = 1_000  # rows between two signs of progress: half a minute of a model in this process
+AHEAD = 2  # batches that are asked for before the first is taken
 COLUMNS = {"passages": ["id", "title", "text"], "entities": ["id", "title", "description"]}
 
 
@@ -54,24 +56,29 @@ def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None
     return replace(manifest, tables=kept, parameters={**manifest.parameters, **parameters})
 
 
-def embed_missing(
-    asker: Asker, snapshot: Snapshot, take: Callable[[Future[Any]], Any]
-) -> Iterator[dict[str, Change]]:
-    """The vectors of rows that have none, a batch at a time. `take` waits for a future."""
-    asked: list[tuple[str, dict[str, str], Future[list[bytes | None]]]] = []
-    for table, texts in missing_texts(snapshot):
-        asked.append((table, texts, asker.start(asker.embed(list(texts.values())))))
-        if len(asked) > 1:  # one is written while the next is under way
-            yield _change(*asked.pop(0), take)
-    yield from (_change(*batch, take) for batch in asked)
+class Vectors:
+    """The vectors of a table's rows that have none. The first batches are asked for at once, so that the calls
+    are on their way while the process does other work; each further one when a batch is taken."""
 
+    def __init__(self, asker: Asker, snapshot: Snapshot, table: str) -> None:
+        self._asker, self._table = asker, table
+        self._texts = missing_texts(snapshot, (table,))
+        self._asked: deque[tuple[dict[str, str], Future[list[bytes | None]]]] = deque()
+        for _ in range(AHEAD):
+            self._ask()
 
-async def ask_ahead(asker: Asker, snapshot: Snapshot, table: str, due: Event) -> None:
-    """Have the vectors of a table's rows that have none in the reply cache while other work goes on, until
-    they are `due`: `embed_missing` finds them there."""
-    batches = (list(texts.values()) for _, texts in missing_texts(snapshot, (table,)))
-    while not due.is_set() and (texts := await aside(lambda: next(batches, None))):
-        await asker.embed(texts)
+    def changes(self, take: Callable[[Future[Any]], Any]) -> Iterator[dict[str, Change]]:
+        """A batch at a time. `take` waits for a future."""
+        while self._asked:
+            texts, future = self._asked.popleft()
+            vectors = take(future)
+            self._ask()
+            yield _change(self._table, texts, vectors)
+
+    def _ask(self) -> None:
+        for _, texts in islice(self._texts, 1):
+            future = self._asker.start(self._asker.embed(list(texts.values())))
+            self._asked.append((texts, future))
 
 
 def missing_texts(
@@ -99,14 +106,11 @@ def embedded_text(table: str, row: Row) -> str:
 
 
 def _change(
-    table: str,
-    texts: Mapping[str, str],
-    future: Future[list[bytes | None]],
-    take: Callable[[Future[Any]], Any],
+    table: str, texts: Mapping[str, str], found: Sequence[bytes | None]
 ) -> dict[str, Change]:
     import numpy as np
 
-    vectors = {id: vector for id, vector in zip(texts, take(future), strict=True) if vector}
+    vectors = {id: vector for id, vector in zip(texts, found, strict=True) if vector}
     if not vectors:
         return {}
     raw = b"".join(vectors.values())

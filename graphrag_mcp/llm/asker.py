@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.llm import protocols
 from graphrag_mcp.llm.replies import BadReply, storable
+from graphrag_mcp.llm.turns import QUESTIONS, VECTORS, Turns
 from graphrag_mcp.store.manifest import read as read_manifest
 from graphrag_mcp.text.tokens import count_tokens, packed
 
@@ -276,7 +277,7 @@ class Asker:
         self.embedding_model = space or (embedder.name if embedder else "")
         self.budget, self._spent = budget or Budget(), spent or Spent()
         self._batch, self._refresh, self._retry_refused = batch, refresh, retry_refused
-        self._calls, self._concurrency = asyncio.Semaphore(concurrency), concurrency
+        self._turns, self._concurrency = Turns(concurrency), concurrency
         most = concurrency * self.budget.gives_up
         self._streak, self._embed_streak = Streak(most), Streak(most)
         self._vain, self._doubted = 0, 0  # in a row without a gain; not read yet
@@ -493,7 +494,7 @@ class Asker:
         while tries:
             try:
                 # Not while a reply is read and written down: the next call may go out.
-                async with self._calls:
+                async with self._turns.turn(QUESTIONS):
                     if first and self._in_vain:
                         return first
                     messages = self._messages(ask, reason, first is not None)
@@ -698,7 +699,7 @@ class Asker:
         """Vectors of one call; None when in smaller parts these texts might be welcome."""
         assert self._embedder is not None
         counted = self._counted(batch.values())
-        async with self._calls, self._paid(EMBEDDING, counted) as call:
+        async with self._turns.turn(VECTORS), self._paid(EMBEDDING, counted) as call:
             if isinstance(call, str):
                 return {}
             try:
