@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from graphrag_mcp.errors import NotFound
@@ -16,12 +16,11 @@ from graphrag_mcp.query.ids import id_range, was_given
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import Citation, ReportResult
+from graphrag_mcp.types import ReportResult
 
 Row = dict[str, Any]
 
 NEXT = 60  # tokens that the next call takes
-_SHORT = re.compile(r"\[(t\d+(?:, t\d+)*)\]")
 
 
 def get_community_report(
@@ -97,9 +96,7 @@ def _fill(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, above:
             texts = f"{counted(len(removed), 'texts')} that this report cites"
             context.note(result, f"{texts} left the index since it was written.")
     documents = topics.summarised(snapshot, topic, row) or _documents(snapshot, topic.central)
-    blocks = re.split(
-        r"\n{2,}", _with_places(references.short_references(text, named), cited).strip()
-    )
+    blocks = re.split(r"\n{2,}", references.short_references(text, named).strip())
     left, full = 0, False
     for block in blocks:
         places = [cited[alias] for alias in re.findall(r"\bt\d+\b", block) if alias in cited][:5]
@@ -123,18 +120,3 @@ def _documents(snapshot: Snapshot, passages: Sequence[str]) -> list[str]:
     return [
         " ".join(filter(None, (f"- [{hit.id}]", hit.called(), hit.opening("")))) for hit in read
     ]
-
-
-def _with_places(text: str, cited: Mapping[str, Citation]) -> str:
-    """Behind each reference the page, slide or cells on which its statement stands; those of the whole
-    text unit where that says it in other words."""
-    parts: list[str] = []
-    end = 0
-    for found in _SHORT.finditer(text):
-        before = text[end : found.start()]
-        statement = before.rpartition("\n")[2].strip("- ")
-        units = [cited[id] for id in found[1].split(", ") if id in cited]
-        at = (context.where(context.part_citation(unit, [statement])) for unit in units)
-        parts += [before, found[0], *dict.fromkeys(filter(None, at))]
-        end = found.end()
-    return "".join([*parts, text[end:]])

@@ -16,7 +16,6 @@ from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import places, quote
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import is_cjk
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, Result
 
@@ -187,18 +186,6 @@ def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
     place = places.of_row(unit._row, start, end) if isinstance(unit, UnitCitation) else unit.place
     update = {"char_start": at + start, "char_end": at + end, "place": place}
     return unit.model_copy(update=update)
-
-
-def part_citation(unit: Citation, texts: Iterable[str]) -> Citation:
-    """The place of the first of these texts that stands in a text unit in whole words, spaces and case
-    aside; the unit's where none does."""
-    if isinstance(unit, UnitCitation) and unit.place:
-        for text in texts:
-            words = r"\s+".join(map(re.escape, text.split()))
-            whole = words if is_cjk(text[:1]) else rf"(?<!\w){words}(?!\w)"
-            if words and (found := re.search(whole, unit._row["text"], re.IGNORECASE)):
-                return sentence_citation(unit, found.start(), found.end())
-    return unit
 
 
 def relationship_statement(

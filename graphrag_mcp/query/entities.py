@@ -25,54 +25,51 @@ Row = dict[str, Any]
 COLUMNS = tuple("id n key title type description names frequency degree terms".split())
 HOLDING = 8  # best passages whose entities count
 UNITS = 20  # text units of an entity whose passages are looked at
-MEANING = 0.3  # of the similarity of an entity in meaning, beside 1 for its name
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Scored:
     """An entity with the parts of its score: its name, its words, the best passages, its meaning."""
 
     row: Row
-    parts: dict[str, float]
+    parts: Mapping[str, float]
 
     def score(self) -> float:
-        return sum(self.parts.values())
+        return math.fsum(self.parts.values())
 
 
 def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
     """Entities that the question names (else those whose titles share its words), those of the best
-    passages, and those near it in meaning, best first; damaged rows are missing."""
-    passage_scores: dict[str, float] = defaultdict(float)
+    passages, and those near it in meaning, best first; damaged rows are missing. A name counts 1, everything else a
+    half at most."""
+    held: dict[str, float] = defaultdict(float)  # scores of passages, less from place to place
     for place, passage in enumerate(found.passages[:HOLDING], 1):
         for id in passage.entity_ids:
-            passage_scores[id] += passage.score / place
-    often = sorted(passage_scores, key=lambda id: (-round(passage_scores[id], 9), id))[:count]
+            held[id] += passage.score / place
+    often = sorted(held, key=lambda id: (-round(held[id], 9), id))[:count]
     near: dict[str, float] = {}  # in meaning: 1 for the best, 0 for the middle of the candidates
     if found.vector and (nearest := tables.nearest(snapshot, "entities", found.vector, PROPOSED)):
         high, low = nearest[0][1], nearest[len(nearest) // 2][1]
         near = {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
     rows = snapshot.served("entities", list(dict.fromkeys([*found.named, *often, *near])), COLUMNS)
-    keys = {mention.key for mention in found.names}
+    keys, named = {mention.key for mention in found.names}, frozenset(found.named)
     if not any(row["key"] in keys for row in rows):
         by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"]
         rows = [*rows, *snapshot.served("entities", values_of(by_words), COLUMNS)]
-    top, named = max(passage_scores.values(), default=0.0) or 1.0, frozenset(found.named)
+    top = max(held.values(), default=0.0) or 1.0
     scored: dict[str, Scored] = {}
     for row in rows:
         words = row["terms"].split()
-        name = 1.0 if keys & {row["key"], *row["names"]} else 0.7 if row["id"] in named else 0.0
         rare = 1 + math.log(max(row["frequency"], 1))
         parts = {
-            "name": name,
-            "words": 0.5 * sum(word in found.terms for word in words) / max(len(words), 1),
-            "passages": 0.4 * passage_scores.get(row["id"], 0.0) / top / rare,
+            "name": float(row["id"] in named or not keys.isdisjoint((row["key"], *row["names"]))),
+            "words": sum(word in found.terms for word in words) / max(len(words), 1) / 2,
+            "passages": held.get(row["id"], 0.0) / top / rare / 2,
+            "vector": found.meaning * near.get(row["id"], 0.0) / 2,
         }
-        if row["id"] in near:
-            parts["vector"] = MEANING * found.meaning * near[row["id"]]
         scored[row["id"]] = Scored(row, parts)
-    return sorted(
-        scored.values(), key=lambda entity: (-round(entity.score(), 9), entity.row["id"])
-    )[:count]
+    best = sorted(scored.values(), key=lambda one: (-round(one.score(), 9), one.row["id"]))
+    return best[:count]
 
 
 def name_ids(entities: Iterable[Mapping[str, Any]]) -> frozenset[str]:
