@@ -8,14 +8,12 @@ from collections.abc import Collection, Mapping
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.terms import counted, lists_of
 
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 KINDS = {"person": "People", "organization": "Organizations"}
 NAMES = 5  # that characterise a period
-MOST_NAMED = (
-    20  # names of a kind in an overview: a reader weighs them, since numbers alone say little
-)
+MOST_NAMED = 20  # names of a kind in an overview
 NAMED_BY = 2  # documents that name what an overview shows
 
 
@@ -51,19 +49,16 @@ def most_named(
 
 
 def _count_once(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
-    """Count the documents of a family name (Ferguson) for the full name with it that most documents hold
-    (Alex Ferguson), where most of these hold the family name alone too. Elsewhere a family name of several
-    people is not counted."""
-    full = [id for id in named if " " in title[id] and named[id]]
-    full.sort(key=lambda id: (-len(named[id]), id))
-    bearer: dict[str, str] = {}
-    for id in full:
-        bearer.setdefault(title[id].split()[-1], id)
+    """Count the documents of a family name (Ferguson) for the only full name with it, where most documents of that
+    hold the family name alone too. A family name of several people is not counted."""
+    bearers = lists_of((title[id].split()[-1], id) for id in named if " " in title[id])
     for id in named:
-        person = bearer.get(title[id])
-        if person is not None:
+        people = bearers.get(title[id], [])
+        if len(people) == 1:
+            (person,) = people
             if 2 * len(named[id] & named[person]) > len(named[person]):
                 named[person] |= named[id]
+        if people:
             named[id] = set()
 
 

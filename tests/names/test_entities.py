@@ -50,16 +50,23 @@ def test_a_given_name_is_the_one_person_of_its_text_with_that_name(tmp_path: Pat
     assert {"Hannah Merrick", "Hannah Quill", "Hannah"} <= set(apart)
 
 
-def test_a_given_name_that_mostly_stands_alone_stays_apart(tmp_path: Path) -> None:
-    told = "Hannah Merrick opened the hall of Oslo in May. In the end Hannah wrote home."
-    alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(4)]
-    assert {"Hannah Merrick", "Hannah"} <= set(entities(tmp_path / "c", told, *alone))
-
-
-def test_a_given_name_whose_bearer_many_texts_name_in_full_is_the_person(tmp_path: Path) -> None:
-    told = [f"Hannah Merrick opened the hall of Oslo in May {at}. In the end Hannah wrote home." for at in range(5)]
-    alone = [f"They had a long talk with Hannah about the harbour {at}." for at in range(15)]
-    assert entities(tmp_path / "c", *told, *alone)["Hannah Merrick"] == ["Hannah"]
+@pytest.mark.parametrize(
+    "full, short, named, alone, joined",
+    [
+        ("Hannah Merrick", "Hannah", 3, 2, True),
+        ("Hannah Merrick", "Hannah", 2, 2, False),
+        ("Hannah Merrick", "Merrick", 2, 4, True),
+        ("Hannah Merrick", "Merrick", 1, 4, False),
+    ],
+)
+def test_a_shorter_name_is_the_person_where_enough_texts_with_it_name_the_person_in_full(
+    tmp_path: Path, full: str, short: str, named: int, alone: int, joined: bool
+) -> None:
+    """Of texts with a given name more than half, of those with a family name a third."""
+    texts = [f"{full} opened the hall of Oslo in May {at}. In the end {short} wrote home." for at in range(named)]
+    texts += [f"They had a long talk with {short} about the harbour {at}." for at in range(alone)]
+    found = entities(tmp_path / "c", *texts)
+    assert (found[full] == [short]) == joined and (short in found) != joined, found
 
 
 def test_a_name_that_goes_on_in_the_next_line_has_a_title_of_one_line(tmp_path: Path) -> None:
