@@ -19,7 +19,7 @@ from graphrag_mcp.query.hits import Hit
 from graphrag_mcp.store.sheets import sheets_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import quote
-from graphrag_mcp.text.terms import counted, is_cjk, lists_of, terms
+from graphrag_mcp.text.terms import counted, is_cjk, lists_of
 from graphrag_mcp.types import Citation
 
 SAMPLED = 6_000  # passages that are counted; every k-th of more
@@ -209,25 +209,24 @@ def describe(
         return
     rows = [row for row in known.passages if row["text_unit_id"] in topic.units]
     report = next(iter(snapshot.served("reports", [topic.id])), None)
+    worth = _worth(report)
     topic.names = _names(snapshot, rows, known)
     topic.title = one_line(report["title"], 120) if report else ", ".join(topic.names[:3])
-    worth = _worth(report, topic.title)
     main = [row for row in rows if known.documents[row["text_unit_id"]] in topic.main] or rows
     value = {row["id"]: density(row["terms"].split(), worth) for row in main}
     best = sorted(value, key=lambda id: (-round(value[id], 9), id))[:READ]
     found = hits.read(snapshot, [(id, 1.0) for id in best], corpus)
-    topic.said = _central(worth, found)
-    passages = {hit.document: hit.passage for hit in reversed(found)}
-    topic.central = list(dict.fromkeys(passages[hit.document] for hit in found))[:DOCUMENTS]
-    if topic.said and (
-        written := summaries.of_documents(snapshot, [hit.document for hit in found])
-    ):
-        cited = {hit.document: hit for hit in reversed(found)}
-        id = next(hit.document for hit in found if hit.document in written)
-        topic.said = [(written[id], cited[id].cited()[0])]
+    first = {hit.document: hit for hit in reversed(found)}  # the best passage of each
+    documents = list(dict.fromkeys(hit.document for hit in found))
+    topic.central = [first[id].passage for id in documents[:DOCUMENTS]]
+    topic.said = []
     if report is not None and report["method"] != "extractive":
         if kept is None or kept.documents is None:  # it speaks of all documents
-            topic.said = _written(snapshot, report["summary"]) or topic.said
+            topic.said = _written(snapshot, report["summary"])
+    if not topic.said and found:
+        written = summaries.of_documents(snapshot, documents)
+        id = next((id for id in documents if id in written), "")
+        topic.said = [(written[id], first[id].cited()[0])] if id else _central(worth, found)
     if kept is None:
         known.described[key] = topic
 
@@ -235,7 +234,7 @@ def describe(
 def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     """`- [t12] 2024-05-03 Title: summary` for the documents of a topic that have a summary.
     Documents come first whose summaries contain most of the terms that are typical of the topic."""
-    worth = _worth(report, topic.title)
+    worth = _worth(report)
     summary_terms = summaries.terms_of(snapshot, topic.main)
     value = {
         id: math.fsum(worth[term] for term in terms & worth.keys())
@@ -253,11 +252,10 @@ def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     return lines
 
 
-def _worth(report: Mapping[str, Any] | None, title: str) -> dict[str, float]:
-    """The characteristic terms that a report stores, by rank; those of its title count twice."""
+def _worth(report: Row | None) -> dict[str, float]:
+    """The characteristic terms that a report stores, the first of them worth 1, the last next to nothing."""
     known = report["terms"].rpartition("#")[2].split()[1:] if report else []
-    named = set(terms(title))
-    return {term: (1 + (term in named)) / (1 + at / 10) for at, term in enumerate(known)}
+    return {term: 1 - at / len(known) for at, term in enumerate(known)}
 
 
 def _written(snapshot: Snapshot, summary: str) -> list[tuple[str, Citation]]:
@@ -277,23 +275,20 @@ def density(terms: Sequence[str], worth: Mapping[str, float]) -> float:
 
 
 def _names(snapshot: Snapshot, rows: Sequence[Row], known: Counts) -> list[str]:
-    """Entities that stand here more than elsewhere, by how often; those with a type first."""
+    """Entities that many passages name here, and more of them than elsewhere; those with a type first."""
     documents = {row["id"]: known.documents[row["text_unit_id"]] for row in rows}
     of = lists_of((id, documents[row["id"]]) for row in rows for id in row["entity_ids"])
     least = min(groups.NAMED_BY, len(set(documents.values())) // 2)
     here = {id: len(group) for id, group in of.items() if len(set(group)) >= least}
-    score = {}  # p log(p / q): how much a name sets these rows apart from all
-    for id, number in here.items():
-        p, q = number / len(rows), known.entities[id] / len(known.passages)
-        score[id] = p * math.log(p / q) if p > q else p * 1e-3
-    best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: NAMES * 4]
+    score = {id: number * number / known.entities[id] for id, number in here.items()}
+    best = sorted(score, key=lambda id: (-round(score[id], 9), id))[: 4 * NAMES]
     found = snapshot.served("entities", best, ["id", "title", "type"])
-    shown = [
-        (score[row["id"]] * (1 if row["type"] in ("", "other") else 2), one_line(row["title"], 40))
+    titles = [
+        (row["type"] in ("", "other"), one_line(row["title"], 40))
         for row in found
         if is_cjk(row["title"][0]) or row["title"][0].isupper()
     ]
-    return [title for _, title in sorted(shown, key=lambda pair: -pair[0])][:NAMES]
+    return [title for _, title in sorted(titles, key=lambda pair: pair[0])][:NAMES]
 
 
 def _central(worth: Mapping[str, float], found: Iterable[Hit]) -> list[tuple[str, Citation]]:
