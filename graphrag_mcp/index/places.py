@@ -7,12 +7,12 @@ import re
 import unicodedata
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
-from graphrag_mcp.text.terms import SIMPLIFY, composed, is_cjk, query_terms, terms, with_origins
+from graphrag_mcp.text.terms import SIMPLIFY, composed, is_cjk, query_terms, terms
 
-Finder = Callable[[str, str, int], list[tuple[int, int]]]
+Spans = list[tuple[int, int]]
 MOST_HITS = 50
 
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
@@ -20,13 +20,9 @@ _SAME_SIGN = SIMPLIFY | str.maketrans("’‘ʼ´`“”„«»–—‑−‐",
 
 
 @lru_cache(maxsize=512)
-def locate(text: str, name: str) -> list[tuple[int, int]]:
-    """Where `name` stands in `text`, at most MOST_HITS: exactly; else in any case, traditional or
-    simplified; else whatever blanks and accents.
-
-    Never inside a longer word, where a script has words. However the letters of either are
-    composed."""
-    return hits(text, " ".join(name.split()), MOST_HITS)
+def locate(text: str, name: str) -> Spans:
+    """Where `name` stands in `text`, at most MOST_HITS times, as `hits` finds it."""
+    return hits(text, name, MOST_HITS)
 
 
 @lru_cache(maxsize=512)  # the ends of relationships are names of entities
@@ -52,80 +48,60 @@ def _terms_of(sentence: str) -> frozenset[str]:
     return frozenset(terms(sentence))
 
 
-def exactly(text: str, name: str) -> list[tuple[int, int]]:
-    """Where `name` stands in `text` letter for letter, at most MOST_HITS."""
-    return _placed(_same, text, " ".join(name.split()), MOST_HITS)
-
-
-def _same(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    return _bounded(text, text, name, most)
-
-
-def hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    return _placed(_hits, text, name, most)
-
-
-def _placed(find: Finder, text: str, name: str, most: int) -> list[tuple[int, int]]:
-    """What `find` finds in the composed text, as places of the given one, letters whole."""
-    name = composed(name)
+def exactly(text: str, name: str, most: int = MOST_HITS) -> Spans:
+    """Where `name` stands in `text` letter for letter, however the letters of either are composed."""
+    name = composed(" ".join(name.split()))
     if text.isascii() or unicodedata.is_normalized("NFC", text):
-        return find(text, name, most)
-    whole, at = _composed(text)
-    found = find(whole, name, most)
-    return [(at[start], next(i for i in at[end:] if i > at[end - 1])) for start, end in found]
+        return _bounded(text, name, most)
+    return [
+        (start, end)
+        for start, end in _folded(text, name, most)
+        if composed(text[start:end]) == name
+    ]
 
 
-def _hits(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    exactly = _bounded(text, text, name, most)
-    return exactly or _any_case(text, name, most) or _loosely(text, name, most)
+def hits(text: str, name: str, most: int) -> Spans:
+    """Where `name` stands in `text`: exactly; else in any case, with any accents and blanks, traditional
+    or simplified. Never inside a longer word, where a script has words."""
+    name = composed(" ".join(name.split()))
+    return exactly(text, name, most) or _folded(text, name, most)
 
 
-def _any_case(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    lower = _lower(text)
-    if len(lower) != len(text):
-        return _loosely(text, name, most)
-    spans = _bounded(lower, text, _lower(name), most)
-    if len(name) <= 3:  # US is not `us`
-        spans = [span for span in spans if text[span[0]].isupper() or not name[0].isupper()]
-    return spans
-
-
-def _loosely(text: str, name: str, most: int) -> list[tuple[int, int]]:
-    if len(name) <= 3:
-        return []
+def _folded(text: str, name: str, most: int) -> Spans:
     folded, starts = folded_with_starts(text)
-    spans = _bounded(folded, folded, folded_with_starts(name)[0].strip(), most)
-    return [(starts[start], end_of(text, starts[end - 1])) for start, end in spans]
+    found = _bounded(folded, folded_with_starts(name)[0].strip(), most)
+    spans = [(starts[start], end_of(text, starts[end - 1])) for start, end in found]
+    if len(name) > 3:
+        return spans
+    # Of a short name the letters must be the same: Zoe is not ZOË, and US is not `us`.
+    plain, big = name.translate(SIMPLIFY).lower(), name[:1].isupper()
+    return [
+        (start, end)
+        for start, end in spans
+        if composed(text[start:end]).translate(SIMPLIFY).lower() == plain
+        and (text[start].isupper() or not big)
+    ]
 
 
-def _bounded(where: str, text: str, name: str, most: int) -> list[tuple[int, int]]:
-    """Spans of `name` in `where` that cut no word of `text`, which has the same offsets."""
-    spans: list[tuple[int, int]] = []
-    at = where.find(name) if name else -1
+def _bounded(text: str, name: str, most: int) -> Spans:
+    """Spans of `name` in `text` that cut no word."""
+    spans: Spans = []
+    at = text.find(name) if name else -1
     while at >= 0 and len(spans) < most:
         end = at + len(name)
         edges = (edge for edge in (at, end) if 0 < edge < len(text))
         inside = any(_of_word(text[edge - 1]) and _of_word(text[edge]) for edge in edges)
         if inside or (len(name) == 1 and text[end : end + 1] in ("+", "#")):  # C is not C++
-            at = where.find(name, at + 1)
+            at = text.find(name, at + 1)
         else:
             spans.append((at, end))
-            at = where.find(name, end)
+            at = text.find(name, end)
     return spans
 
 
 def _of_word(ch: str) -> bool:
     """A letter or digit of a script with blanks: not Han, kana, Hangul, Thai."""
     return ch.isalnum() and (ch < "\u0e00" or not (is_cjk(ch) or _UNSPACED.match(ch)))
-
-
-_composed = lru_cache(maxsize=16)(with_origins)
-
-
-@lru_cache(maxsize=16)
-def _lower(text: str) -> str:
-    """In lower case and in simplified Chinese, which changes no offset."""
-    return text.lower() if text.isascii() else text.lower().translate(SIMPLIFY)
 
 
 @lru_cache(maxsize=16)
@@ -152,8 +128,8 @@ def _fold(ch: str) -> str:
 
 
 def end_of(text: str, at: int) -> int:
-    """The end of the character at `at`, accents that follow it included."""
+    """The end of the character at `at`, with the accents, and parts of a Hangul syllable, that follow it."""
     at += 1
-    while at < len(text) and unicodedata.combining(text[at]):
+    while at < len(text) and (unicodedata.combining(text[at]) or "\u1160" <= text[at] <= "\u11ff"):
         at += 1
     return at
