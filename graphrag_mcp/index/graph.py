@@ -128,6 +128,7 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
             # with the most frequent name in the middle, and without any
             like = [name for name in targets if _ends(name) == _ends(best) and name.count(" ") > 1]
             same = {" ".join(_ends(best)), best, *sorted(like, key=lambda o: (-targets[o], o))[:1]}
+            same |= {name for name in targets if name.endswith(f" {best}")}  # PM Tony Blair
             count = sum(targets[name] for name in same)
             borne = count >= BEARER * sum(targets.values())
             defining, texts = sum(row.alias_of in same for row in by_key[key]), len(by_key[key])
