@@ -27,6 +27,10 @@ def squared(item: int) -> int:
     return item * item
 
 
+def who(_: int) -> int:
+    return os.getpid()
+
+
 def noted(item: tuple[int, str]) -> int:
     """Writes down what it did; dies at the first item 70, in the middle of a part."""
     number, log = item
@@ -67,9 +71,13 @@ def test_results_come_in_the_order_of_the_items(processes: Processes) -> None:
     assert list(processes.map(squared, [])) == [] and list(processes.map(squared, [3])) == [9]
 
 
-def test_a_killed_process_costs_the_part_it_had_and_nothing_that_was_done(tmp_path: Path, processes: Processes) -> None:
+def test_a_killed_process_costs_the_part_it_had_and_nothing_that_was_done(
+    tmp_path: Path, processes: Processes
+) -> None:
     log = tmp_path / "log"
-    assert list(processes.map(noted, [(number, str(log)) for number in range(300)])) == list(range(300))
+    assert list(processes.map(noted, [(number, str(log)) for number in range(300)])) == list(
+        range(300)
+    )
     done = Counter(map(int, log.read_text().split()))
     assert set(done) == set(range(300))
     assert {number for number, times in done.items() if times > 1} == set(
@@ -127,7 +135,9 @@ def write_out(folder: Path, documents: int = 60) -> Path:
     for path in SAMPLE.rglob("*.md"):
         (folder / path.name).write_text(path.read_text("utf-8"), "utf-8")
     for number in range(documents):
-        names = f"Quorra Vance{number % 7} met Ida Bellweather{number % 5} in Port Lumen {number % 3}."
+        names = (
+            f"Quorra Vance{number % 7} met Ida Bellweather{number % 5} in Port Lumen {number % 3}."
+        )
         (folder / f"note-{number}.md").write_text(
             f"# Note {number}\n\n{names} " + f"They signed treaty {number}. 微软在北京。 " * 20,
             "utf-8",
@@ -136,10 +146,14 @@ def write_out(folder: Path, documents: int = 60) -> Path:
 
 
 def indexed(home: Path, folder: Path, **settings: object) -> IndexResult:
-    return index_documents(home, IndexRequest((str(folder),)), Settings(home=home.parent, roots=(folder,), **settings))
+    return index_documents(
+        home, IndexRequest((str(folder),)), Settings(home=home.parent, roots=(folder,), **settings)
+    )
 
 
-@pytest.mark.parametrize("chunks", [{}, {"chunk_size": 60, "chunk_overlap": 10, "passage_size": 30}])
+@pytest.mark.parametrize(
+    "chunks", [{}, {"chunk_size": 60, "chunk_overlap": 10, "passage_size": 30}]
+)
 def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
     chunks: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,9 +172,29 @@ def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
             assert not result.errors
             found[name] = (digest(open_snapshot(tmp_path / name)), result.counts)
         assert found["inline"] == found["two"] == found["four"] == found["shared"]
-        (folder / "note-3.md").write_text("# Note 3\n\nQuorra Vance3 has left Port Lumen for Oslo.", "utf-8")
+        (folder / "note-3.md").write_text(
+            "# Note 3\n\nQuorra Vance3 has left Port Lumen for Oslo.", "utf-8"
+        )
         (folder / "note-4.md").unlink(missing_ok=True)
-        (folder / "note-new.md").write_text("# A new note\n\nIda Bellweather1 stayed in Port Lumen 1.", "utf-8")
+        (folder / "note-new.md").write_text(
+            "# A new note\n\nIda Bellweather1 stayed in Port Lumen 1.", "utf-8"
+        )
+
+
+def test_a_busy_process_does_the_first_part_and_starts_others_only_for_what_is_more() -> None:
+    made = executor("auto", 2, busy=True)
+    assert isinstance(made, Processes)
+    assert (
+        list(made.map(squared, range(PART))) == [one * one for one in range(PART)]
+        and not made._children
+    )
+    by = list(made.map(who, range(PART * 3)))
+    made.close()
+    assert (
+        by[:PART] == [os.getpid()] * PART
+        and os.getpid() not in by[PART:]
+        and len(made._children) == 1
+    )
 
 
 def test_every_executor_offers_the_same(processes: Processes) -> None:
