@@ -21,7 +21,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.llm.asker import Asker, Budget
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.budget import Budget
 from graphrag_mcp.llm.openai_chat import OpenAIChat
 from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.query.local import local_search

@@ -30,7 +30,7 @@ from pathlib import Path
 
 from identify.vendor.licenses import LICENSES
 
-from graphrag_mcp.llm.asker import open_asker
+from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.query import rank
 from graphrag_mcp.settings import load
 from graphrag_mcp.store import tables

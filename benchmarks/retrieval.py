@@ -108,7 +108,7 @@ def rank(home: Path, questions: list[dict], tokens: int, graph: bool = True) -> 
     """The order of the passages, asked of the engine itself; time without making the question's
     vector.
     """
-    from graphrag_mcp.llm.asker import open_asker
+    from graphrag_mcp.llm.opening import open_asker
     from graphrag_mcp.query import rank
     from graphrag_mcp.settings import load
     from graphrag_mcp.store.tables import open_snapshot

@@ -277,7 +277,7 @@ class App:
 
     def asker(self, corpus: str) -> Asker:
         """Whom searches may ask: configured models, through the reply cache, without a budget."""
-        from graphrag_mcp.llm.asker import open_asker
+        from graphrag_mcp.llm.opening import open_asker
 
         with self._lock:
             if corpus not in self._askers:
@@ -286,7 +286,7 @@ class App:
 
     def reads_with_models(self, corpus: str) -> bool:
         """Does a search of this corpus need a model: for the question's vector, or to rerank?"""
-        from graphrag_mcp.llm.asker import with_vectors
+        from graphrag_mcp.llm.opening import with_vectors
 
         settings = with_vectors(self.settings, self.folder(corpus))
         return bool(settings.embedding_model or settings.rerank_model)

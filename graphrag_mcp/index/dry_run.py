@@ -21,7 +21,8 @@ from graphrag_mcp.index.derive import metadata_json
 from graphrag_mcp.index.run import Cancelled, Row, Run, parameters
 from graphrag_mcp.index.summaries_stage import COLUMNS
 from graphrag_mcp.index.units import Context
-from graphrag_mcp.llm.asker import Asker, Spent, key_of
+from graphrag_mcp.llm.asker import Asker, key_of
+from graphrag_mcp.llm.budget import Spent
 from graphrag_mcp.llm.protocols import Message, Usage
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.document import Document

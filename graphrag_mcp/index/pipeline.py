@@ -33,7 +33,8 @@ from graphrag_mcp.index.run import (
     of_this_release,
     parameters,
 )
-from graphrag_mcp.llm.asker import Asker, open_asker, priced
+from graphrag_mcp.llm.asker import Asker
+from graphrag_mcp.llm.opening import open_asker, priced
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.diff import Plan

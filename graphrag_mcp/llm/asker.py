@@ -11,133 +11,24 @@ import asyncio
 import hashlib
 import json
 import logging
-import math
-import os
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from graphrag_mcp.errors import BadInput, ModelError
+from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm import protocols
+from graphrag_mcp.llm.budget import EMBEDDING, Budget, Reserved, Spent
 from graphrag_mcp.llm.replies import BadReply, storable
 from graphrag_mcp.llm.turns import QUESTIONS, VECTORS, Turns
-from graphrag_mcp.store.manifest import read as read_manifest
 from graphrag_mcp.text.tokens import count_tokens, packed
 
 if TYPE_CHECKING:
-    from graphrag_mcp.settings import Settings
     from graphrag_mcp.store.reply_cache import AnswerBook, Stored
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Reserved:
-    """What a call under way may need of a budget; its reply is cut after `reply` tokens, 0 for nowhere."""
-
-    kind: str
-    tokens: int
-    cost: float
-    reply: int
-
-
-@dataclass
-class Spent:
-    """What was asked of models in the life of one asker. `by_stage`: the same by kind of question."""
-
-    cost: float = 0.0
-    by_stage: dict[str, Counter[str]] = field(default_factory=dict)
-    over: bool = False  # a call was not made, since it might have passed a limit
-    # of the calls of a kind the most tokens that a prompt had beside those counted here, and those of the
-    # longest reply; and what calls under way may cost
-    largest: dict[str, protocols.Usage] = field(default_factory=dict)
-    reserved: list[Reserved] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def calls(self) -> int:
-        return self.total("calls")
-
-    def total(self, *names: str) -> int:
-        return sum(counts[name] for counts in self.by_stage.values() for name in names)
-
-    def called(self, kind: str) -> None:
-        self.by_stage.setdefault(kind, Counter())["calls"] += 1
-
-    def used(self, kind: str, usage: protocols.Usage, cost: float, counted: int) -> None:
-        """Tokens of a reply to a question of this kind, and what it cost; `counted`: those of its prompt
-        as they were counted before the call."""
-        prompt, output = usage.prompt_tokens, usage.output_tokens
-        self.by_stage[kind].update(prompt_tokens=prompt, output_tokens=output)
-        self.cost += cost
-        most = self.largest.get(kind, protocols.Usage())
-        self.largest[kind] = protocols.Usage(
-            max(prompt - counted, most.prompt_tokens), max(output, most.output_tokens)
-        )
-
-    def record(self) -> dict[str, Any]:
-        names = ("calls", "prompt_tokens", "output_tokens")
-        total: dict[str, Any] = {name: self.total(name) for name in names}
-        if self.cost:
-            total["cost"] = round(self.cost, 6)
-        by_stage = {kind: dict(counts) for kind, counts in sorted(self.by_stage.items())}
-        return total | {"by_stage": by_stage}
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Where a run stops, 0 for nowhere; prices are per million tokens. `gives_up`: also after a
-    `Streak` of calls without a reply."""
-
-    max_calls: int = 0
-    max_tokens: int = 0
-    max_cost: float = 0.0
-    price_prompt: float = 0.0
-    price_output: float = 0.0
-    price_embedding: float = 0.0
-    gives_up: bool = False
-
-    @property
-    def limited(self) -> bool:
-        """May a run end for its limits before all is asked?"""
-        return bool(self.max_calls or self.max_tokens or self.max_cost)
-
-    @property
-    def counts_tokens(self) -> bool:
-        return bool(self.max_tokens or self.max_cost)
-
-    def cost(self, kind: str, usage: protocols.Usage) -> float:
-        price = self.price_embedding if kind == EMBEDDING else self.price_prompt
-        return (usage.prompt_tokens * price + usage.output_tokens * self.price_output) / 1_000_000
-
-    def allowed(self, spent: Spent, kind: str, prompt: int, cut: bool = False) -> Reserved | None:
-        """What a call reserves, None where it might pass a limit. The reply may be as long as its prompt or
-        the longest reply of its kind; the first of a kind, and one that was `cut` there, as long as the
-        limits leave. Before the first reply of a kind only one call of the kind is under way: the model may
-        think aloud, and pictures, schemas and forms of messages have tokens of their own."""
-        most = spent.largest.get(kind, protocols.Usage())
-        prompt += most.prompt_tokens
-        first = self.counts_tokens and kind not in spent.largest
-        if first and any(other.kind == kind for other in spent.reserved):
-            return None
-        tokens = prompt + sum(call.tokens for call in spent.reserved)
-        tokens += spent.total("prompt_tokens", "output_tokens")
-        cost = self.cost(kind, protocols.Usage(prompt)) + spent.cost
-        cost += sum(call.cost for call in spent.reserved)
-        free = self.max_tokens - tokens if self.max_tokens else math.inf
-        if self.max_cost and (cost > self.max_cost or self.price_output):
-            free = min(free, (self.max_cost - cost) * 1_000_000 / (self.price_output or 1))
-        reply = 0 if kind == EMBEDDING or free == math.inf else max(prompt, most.output_tokens)
-        if free < reply + cut or self.max_calls and spent.calls >= self.max_calls:
-            return None
-        reply = int(free) if reply and (cut or first) else reply
-        cost = self.cost(kind, protocols.Usage(prompt, reply))
-        return Reserved(kind, prompt + reply, cost, reply)
 
 
 def batches(texts: Mapping[str, str], most: int, characters: int) -> list[dict[str, str]]:
@@ -180,7 +71,6 @@ async def aside(work: Callable[..., T], *arguments: Any, where: ThreadPoolExecut
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 EMBED_CHARACTERS = 24_000
 NO_MODEL, BUDGET, STOPPED = "no model", "budget", "stopped"
-EMBEDDING = "embedding"
 FOR_AGENTS = "waits for an agent (claim_work)"
 CUT_OFF = "the reply was cut off"
 
@@ -735,107 +625,3 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
-
-
-# ---- the asker of a corpus -----------------------------------------------------------------------
-
-
-def priced(settings: Settings) -> None:
-    """Raises BadInput where a limit of money counts nothing, since no prices are set."""
-    s = settings
-    paid = s.chat_model or (s.embedding_model and not s.embedding_model.startswith(protocols.LOCAL))
-    if paid and s.max_cost > 0 and not (s.price_prompt or s.price_output or s.price_embedding):
-        move = "Set price_prompt and price_output, per million tokens, in the settings file, or limit max_tokens"
-        raise BadInput(f"max_cost {s.max_cost:g} would limit nothing, for no prices are set", move)
-
-
-def with_vectors(settings: Settings, folder: Path) -> Settings:
-    """The settings with the model in this process that made the vectors of a corpus (`index
-    --vectors`), where they name no embedding model."""
-    manifest = None if settings.embedding_model else read_manifest(folder)
-    made_with = str(manifest.parameters.get("embedding", "")) if manifest else ""
-    if not made_with.startswith(protocols.LOCAL):
-        return settings
-    model, _, dimensions = made_with.rpartition(" ")
-    if not model or not dimensions.isdigit():
-        model, dimensions = made_with, "0"
-    return replace(settings, embedding_model=model, embedding_dimensions=int(dimensions))
-
-
-def vector_space(settings: Settings) -> str:
-    """The model of the vectors and their length where it is set, as a manifest names them; "" for none."""
-    model, length = settings.embedding_model, settings.embedding_dimensions
-    return f"{model} {length}" if model and length else model
-
-
-def open_asker(
-    folder: Path,
-    settings: Settings,
-    *,
-    limited: bool = True,
-    refresh: bool = False,
-    retry_refused: bool = False,
-    mend: bool = False,
-) -> Asker:
-    """The asker of a corpus as the settings name its models; `limited`: the budgets of the settings
-    hold for it.
-
-    `mend`: a damaged reply cache is set aside, what can be read of it kept, and `note` says so.
-    Without limits, for searches, a book that cannot be used is done without."""
-    from graphrag_mcp.store.shared_replies import open_book
-
-    s = with_vectors(settings, folder)
-    chat = embedder = reranker = None
-    if s.rerank_model:
-        from graphrag_mcp.llm.local import LocalReranker
-
-        reranker = LocalReranker(s.rerank_model)
-    if s.embedding_model.startswith(protocols.LOCAL):
-        from graphrag_mcp.llm.local import LocalEmbedder
-
-        # A model that only the index names is not fetched: that index may come from elsewhere.
-        fetches = bool(settings.embedding_model)
-        embedder = LocalEmbedder(s.embedding_model, s.embedding_dimensions, fetches=fetches)
-        if not limited:  # a search: the model is loaded while the index is opened
-            embedder.warm()
-    if s.chat_model or (s.embedding_model and embedder is None):
-        from graphrag_mcp.llm.openai_chat import OpenAIChat, OpenAIEmbedder
-        from graphrag_mcp.llm.transport import Pace
-
-        pace = Pace(s.requests_per_minute, s.tokens_per_minute)
-        chat = OpenAIChat(s, os.environ, pace) if s.chat_model else None
-        if s.embedding_model and embedder is None:
-            embedder = OpenAIEmbedder(s, os.environ, pace)
-    book, note = open_book(folder, mend=mend, needed=limited)
-    prices = (s.price_prompt, s.price_output, s.price_embedding)
-    limits = (s.max_calls, s.max_tokens, s.max_cost) if limited else (0, 0, 0.0)
-    sized = embedder and s.embedding_dimensions
-    asker = Asker(
-        book,
-        chat,
-        embedder,
-        budget=Budget(*limits, *prices, gives_up=limited),
-        concurrency=s.concurrency,
-        batch=s.embedding_batch,
-        refresh=refresh,
-        retry_refused=retry_refused,
-        space=vector_space(s) if sized else "",
-    )
-    asker.note, asker.reranker = note, reranker
-    if s.vision_model and limited:
-        from graphrag_mcp.llm.openai_chat import OpenAIChat
-        from graphrag_mcp.llm.transport import Pace
-
-        seeing = replace(s, chat_model=s.vision_model)
-        pace = Pace(s.requests_per_minute, s.tokens_per_minute)
-        asker.vision = Asker(
-            book,
-            OpenAIChat(seeing, os.environ, pace),
-            None,
-            budget=asker.budget,
-            concurrency=s.concurrency,
-            refresh=refresh,
-            retry_refused=retry_refused,
-            spent=asker.spent(),
-        )
-    return asker

@@ -560,7 +560,7 @@ def _models(app: App, snapshot: Snapshot, result: StatusResult) -> str:
 def _vectors(app: App, snapshot: Snapshot) -> list[str]:
     """By which model this corpus is searched by meaning, and what lacks a vector; nothing for an empty
     corpus."""
-    from graphrag_mcp.llm.asker import vector_space, with_vectors
+    from graphrag_mcp.llm.opening import vector_space, with_vectors
 
     space = vector_space(with_vectors(app.settings, snapshot.folder))
     passages = snapshot.count("passages")

@@ -15,7 +15,7 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.llm.asker import open_asker
+from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import reply_cache

@@ -39,7 +39,7 @@ from graphrag_mcp.index.summarised import names_of
 from graphrag_mcp.index.tree import stored_tree
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm import prompts
-from graphrag_mcp.llm.asker import open_asker
+from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.names.extract import mentions
 from graphrag_mcp.packing import sending

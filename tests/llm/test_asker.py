@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import Damaged, GraphRAGError, ModelError
-from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, Budget, batches, key_of, open_asker
+from graphrag_mcp.llm.asker import Answer, Ask, Asker, BadReply, batches, key_of
+from graphrag_mcp.llm.budget import Budget
+from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.llm.protocols import Message, Reply
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook

@@ -15,9 +15,9 @@ import pytest
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import replies
-from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.llm.check import SCHEMA, Named, check_settings
 from graphrag_mcp.llm.openai_chat import OpenAIChat
+from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.llm.protocols import Message, Reply
 from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.query import drift_llm

@@ -15,8 +15,8 @@ import pytest
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.llm.asker import open_asker
 from graphrag_mcp.llm.local import LocalEmbedder, LocalReranker, place, prompts
+from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.llm.protocols import Usage
 from graphrag_mcp.query import rank
 from graphrag_mcp.query.local import local_search
