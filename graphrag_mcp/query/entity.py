@@ -14,7 +14,6 @@ from graphrag_mcp.query import context, edited, entities, links, plugin, summari
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
 from graphrag_mcp.query.hits import names_of
-from graphrag_mcp.query.plugin import SearchingPlugin
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
@@ -56,9 +55,9 @@ def get_entity(
     if order == "time" or other:
         return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)
     path = values_of(snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"])
-    near = path[0] if path else []
-    groups = snapshot.by_key("reports", near, "id", ["id", "n", "title"]).to_pylist()
-    groups.sort(key=lambda group: near.index(group["id"]))
+    groups = snapshot.served("reports", path[0] if path else [], ["n", "title"])
+    page, links_of_page = links.of_entity(snapshot, [row["title"], *row["aliases"]])
+    documents = [] if of else _documents(snapshot, row)
     result = EntityResult(
         id=f"e{row['n']}",
         title=row["title"],
@@ -69,77 +68,43 @@ def get_entity(
         frequency=row["frequency"],
         communities=[f"c{group['n']}" for group in groups],
         hint=hint,
-        next_call=links.of_entity(snapshot, [row["title"], *row["aliases"]])[1],
+        next_call=links_of_page,
         candidates=[entity_facts(entity) for entity in found],
     )
-    documents = [] if of else _documents(snapshot, row)
-    intro = _intro(snapshot, row, groups, of, budget, len(documents))
-    sections = _sections(snapshot, row, groups, of, documents)
-    result = compose(result, sections, budget, intro=intro)
+    lines = [f"# {one_line(row['title'], 200)} {bracketed(result.id, row['type'])}"]
+    units = counted(row["frequency"], "text units")
+    within = f"{units} of {counted(len(documents), 'documents')}" if documents else units
+    lines.append(f"{within}, {counted(row['degree'], 'relationships')}.")
+    if row["aliases"]:
+        lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in result.aliases)}")
+    lines += filter(None, [edited.about(snapshot, row), page])
+    if groups:
+        named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
+        lines.append(f"Communities: {'; '.join(named)}")
+    evidence = _evidence(snapshot, row)
+    description = one_line(row["description"], 600)
+    # Without a model the description is a sentence of the evidence.
+    if description and (of or not any(description[:40] in item.text for item in evidence)):
+        lines += ["", packing.shorten(description, budget // 4)]
+    sections = of.sections(snapshot, row, groups, 3 * RELATED) if of else []
+    sections += [
+        Section("Evidence", evidence, 0.3 if of else 0.35),
+        Section("Documents", documents, 0.2),
+    ]
+    if of is None:
+        related = _relationships(snapshot, row, RELATED)
+        sections.append(Section("Relationships", related, 0.35, into="relationships"))
+    result = compose(result, sections, budget, intro="\n".join(lines))
     if of is not None:
         result.hint = f"{result.hint} {text_of(result.id)}".strip()
-    elif not result.hint:
-        advice = f'What each of {counted(len(documents), "documents")} says of it: list_documents(query="{result.id}").'
-        result.hint = advice if len(documents) > 1 else ""
+    elif not result.hint and len(documents) > 1:
+        every = counted(len(documents), "documents")
+        result.hint = f'What each of {every} says of it: list_documents(query="{result.id}").'
     return finish(result, budget)
 
 
 def text_of(id: str) -> str:
     return f'Its text: get_source(ids=["{id}"]).'
-
-
-def _sections(
-    snapshot: Snapshot,
-    row: Row,
-    groups: Sequence[Row],
-    of: SearchingPlugin | None,
-    documents: Sequence[Item],
-) -> list[Section]:
-    """`of`: the plug-in whose sections stand in the place of relationships."""
-    return [
-        *(of.sections(snapshot, row, groups, 3 * RELATED) if of else ()),
-        Section("Evidence", _evidence(snapshot, row), 0.3 if of else 0.35),
-        Section("Documents", documents, 0.2),
-        Section(
-            "Relationships",
-            [] if of else _relationships(snapshot, row, RELATED),
-            0.35,
-            into="relationships",
-        ),
-    ]
-
-
-def _intro(
-    snapshot: Snapshot,
-    row: Row,
-    groups: Sequence[Row],
-    of: SearchingPlugin | None,
-    budget: int,
-    documents: int,
-) -> str:
-    """Name, counts, other names, edits, communities, and what a model or an agent says."""
-    id = f"e{row['n']}"
-    lines = [f"# {one_line(row['title'], 200)} {bracketed(id, row['type'])}"]
-    units = counted(row["frequency"], "text units")
-    within = f"{units} of {counted(documents, 'documents')}" if documents else units
-    lines.append(f"{within}, {counted(row['degree'], 'relationships')}.")
-    if row["aliases"]:
-        lines.append(f"Also: {', '.join(one_line(alias, 60) for alias in row['aliases'][:10])}")
-    page, _ = links.of_entity(snapshot, [row["title"], *row["aliases"]])
-    lines += filter(None, [edited.about(snapshot, row), page])
-    if groups:
-        named = (f"{one_line(group['title'], 80)} (c{group['n']})" for group in groups)
-        lines.append(f"Communities: {'; '.join(named)}")
-    description = one_line(row["description"], 600)
-    sentences = [one_line(readable(sentence["text"]), 2_000) for sentence in row["evidence"]]
-    if description and (
-        of
-        or not any(
-            description[:40] in sentence or sentence[:40] in description for sentence in sentences
-        )
-    ):
-        lines += ["", packing.shorten(description, budget // 4)]
-    return "\n".join(lines)
 
 
 def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) -> EntityResult:

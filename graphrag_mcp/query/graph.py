@@ -11,6 +11,7 @@ matrix of spectral graph theory)."""
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +25,6 @@ import pyarrow.compute as pc
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 
 HUB = 500  # an entity of more relationships says nothing of its neighbours: everything is one
-PATHS = 3  # between two entities
-TOLL = 100.0  # of an entity of an earlier path, more than a path costs without
 Array = np.ndarray[Any, Any]
 Edge = tuple[float, str]  # weight, id of the relationship
 Pair = tuple[str, str]  # ids of two entities, the smaller first
@@ -116,10 +115,8 @@ class Around:
 
 
 def around(snapshot: Snapshot, start: str, hops: int, most: int) -> Around:
-    """The strongest entities within `hops` steps of `start`, at most `most`, `start` included.
-
-    Each ring has at least half as many places as the ring before it; places that a ring does not
-    need go to the nearest ring."""
+    """The strongest entities within `hops` steps of `start`, at most `most`, `start` included. A ring has two thirds
+    of the places that are left, the last one all."""
     graph = graph_of(snapshot)
     if (begin := graph.number(start)) < 0:
         return Around({start: 0}, {}, [0])
@@ -137,7 +134,9 @@ def around(snapshot: Snapshot, start: str, hops: int, most: int) -> Around:
         rings.append(ring[np.lexsort((ring, -strength[ring].round(9)))])
     found = [len(ring) for ring in rings[1:]]
     chosen = {begin: 0}
-    for distance, places in enumerate(_places(found, most - 1), 1):
+    for distance in range(1, hops + 1):
+        left = most - len(chosen)
+        places = left if distance == hops else math.ceil(left * 2 / 3)
         linked = [n for n in rings[distance].tolist() if via[n] in chosen]
         chosen |= dict.fromkeys(linked[:places], distance)
     id = dict(zip(chosen, graph.named([*chosen]), strict=True))
@@ -146,17 +145,6 @@ def around(snapshot: Snapshot, start: str, hops: int, most: int) -> Around:
     among = sorted(links, key=lambda pair: (-links[pair][0], pair))
     edges = {pair: links[pair] for pair in [*leading, *among] if pair in links}
     return Around({id[n]: distance for n, distance in chosen.items()}, edges, found)
-
-
-def _places(found: Sequence[int], most: int) -> list[int]:
-    """How many of each ring are shown."""
-    parts = 2 ** len(found) - 1
-    sure = [
-        min(count, most * 2 ** (len(found) - 1 - at) // parts) for at, count in enumerate(found)
-    ]
-    for at, count in enumerate(found):
-        sure[at] += min(count - sure[at], most - sum(sure))
-    return sure
 
 
 def _pair(node: str, other: str) -> Pair:
@@ -173,33 +161,24 @@ class Path:
 
 
 def connect(snapshot: Snapshot, start: str, goal: str) -> list[Path]:
-    """Paths between two entities: the strongest of the shortest paths; the strongest of those at
-    most one step longer, if it is a different path; and further paths that share as few entities
-    with these as possible. [] if there is no path."""
+    """Paths between two entities: the strongest of the shortest paths, and the strongest of those at
+    most one step longer, if it is a different path. [] if there is no path."""
     graph = graph_of(snapshot)
     first, last = graph.number(start), graph.number(goal)
     if min(first, last) < 0:
         return []
-    steps = [graph.steps(first), graph.steps(last)]
-    length = int(steps[0][last])
+    before, behind = graph.steps(first), graph.steps(last)
+    length = int(before[last])
     if length < 0:
         return []
-    inside = (steps[0] >= 0) & (steps[0] + steps[1] <= length + 1)
+    inside = (before >= 0) & (before + behind <= length + 1)
     cost = np.where(inside[graph.there], graph.cost, np.inf)
-    found: list[list[int]] = []
-    for longest in (length, *(length + 1,) * PATHS):
-        way = _cheapest(graph, cost, first, last, longest)
-        if way and way not in found:
-            found.append(way)
-        for way in found if longest > length else ():  # dear or impassable for the next one
-            cost[np.isin(graph.there, way[1:-1])] += TOLL
-            if len(way) == 2:
-                positions, _ = graph.links(np.array(way[:1]))
-                cost[positions[graph.there[positions] == way[1]]] = np.inf
-    named = [graph.named(way) for way in found[:PATHS]]
+    ways = [_cheapest(graph, cost, first, last, longest) for longest in (length, length + 1)]
+    found = ways[:1] if ways[0] == ways[1] else ways
+    named = [graph.named(way) for way in found]
     edges = between(snapshot, dict.fromkeys(id for way in named for id in way))
     paths = []
-    for way, ids in zip(found, named, strict=False):
+    for way, ids in zip(found, named, strict=True):
         links = [edges[_pair(*ends)] for ends in pairwise(ids)]
         degrees = graph.degree[way].astype("f8")
         steps = [weight for weight, _ in links] / np.sqrt(degrees[1:] * degrees[:-1])

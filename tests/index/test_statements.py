@@ -89,7 +89,6 @@ def test_a_name_that_one_sentence_holds_is_an_entity_where_it_is_full_or_of_a_kn
     index_documents(tmp_path, IndexRequest(texts=(InlineText(once, "a"),)), Settings())
     assert titles(tmp_path) == {"Yuriy Syrovetskiy", "Oslo"}
     assert "t1" in local_search(open_snapshot(tmp_path), "Kombu").text, "its passage is found"
-    assert "It is named in [t1]." in get_entity(open_snapshot(tmp_path), "Kombu").text
     index_documents(tmp_path, IndexRequest(texts=(InlineText("They asked Kombu again.", "b"),)), Settings())
     assert titles(tmp_path) == {"Yuriy Syrovetskiy", "Oslo", "Kombu"}
 

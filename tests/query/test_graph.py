@@ -115,7 +115,7 @@ def test_shortest_and_strongest_paths_are_those_of_a_search_through_everything(t
         for path in found:
             way = [title[one] for one in path.entities]
             assert way in every and math.isclose(path.strength, strength(way))
-        assert len({tuple(path.entities) for path in found}) == len(found) <= 3
+        assert len({tuple(path.entities) for path in found}) == len(found) <= 2
 
 
 def test_a_way_through_somebody_whom_everybody_knows_is_not_the_strongest(tmp_path: Path) -> None:
@@ -126,14 +126,6 @@ def test_a_way_through_somebody_whom_everybody_knows_is_not_the_strongest(tmp_pa
     assert ways(snapshot, found) == ["A Hub B", "A X Y B"] and found[0].strength < found[1].strength
     kinds = [path["kind"] for path in explore_graph(snapshot, "A", "B").paths]
     assert kinds == ["shortest", "strongest"]
-
-
-def test_alternatives_go_through_others_and_are_no_detours(tmp_path: Path) -> None:
-    links = chain("A", "B") | chain("A", "P", "B") | chain("A", "Q", "B") | chain("P", "R", "Q")
-    snapshot = written(tmp_path / "c", links)
-    id = {name: one for one, name in named(snapshot).items()}
-    found = connect(snapshot, id["A"], id["B"])
-    assert sorted(ways(snapshot, found)) == ["A B", "A P B", "A Q B"]
 
 
 def test_without_a_path_the_next_call_is_a_search(tmp_path: Path) -> None:
@@ -254,6 +246,6 @@ def test_the_tool_answers_as_agents_ask(call: Caller) -> None:
     found = call.good("explore_graph", source="Tobias Fenn", target="Ines Calloway", corpus="sample")
     assert found["paths"][0]["kind"].startswith("shortest") and found["citations"] and found["corpus"] == "sample"
     around = call.good("explore_graph", entity="e3", hops="9", limit=4, corpus="sample")
-    assert len(around["nodes"]) == 4 and "hops 9 was changed to 4" in around["hint"]
+    assert 2 <= len(around["nodes"]) <= 4 and "hops 9 was changed to 4" in around["hint"]
     assert "one entity" in call.bad("explore_graph", start="e3", goal="e3", corpus="sample")
     assert "no corpus" in call.bad("explore_graph", start="e3", corpus="none")
