@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 from graphrag_mcp.text.citing import without_fingerprints
 from graphrag_mcp.text.terms import Patterns, is_cjk, table, without_cjk
@@ -113,30 +113,21 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
 
 _ESCAPED = re.compile(r"\\([\[\]_*#&<>~.()-])")
 _RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
-_ITEM = re.compile(
-    r"\s{0,40}(?:[*+-]|\d{1,3}\.)?\s{0,8}\[[^\[\]\n]{1,60}\]\([^()\s]{1,2000}(?: \"[^\"\n]{0,200}\")?\)\s*"
-)
 _CODE = re.compile(r"[=;{}]")
 # What a link leads to, and an address behind its scheme.
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
 # An address in running text; the rest of one that was cut; what no word is so long as.
 _ADDRESS = re.compile(r"[!-~]{0,200}(?:://|www\.)[!-~]{1,4000}|[!-~]{40,4000}")
-LINKS, OUTSIDE = 3, 25  # a line of so many links with so few other characters is navigation
 LEFT = 5  # of a document at least a fifth is left
 SHARED = 3  # documents that hold a line of the furniture of a site
-_SITE = re.compile(r" [|–—-] ")  # before the name of a site
-RUN = 3  # so many lines in a row that are a link alone are navigation too
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
 _BLANK = re.compile(r"[ \t]*\n[ \t]*\n")
-# What stands before an indented block: a paragraph that ends with two colons, a directive.
+# An indented block behind a paragraph that ends with two colons.
 _LITERAL = re.compile(
-    r"^(?P<indent>[ \t]*+)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*+"
-    r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
-    re.MULTILINE,
+    r"^([ \t]*+).*::[ \t]*\n(?:[ \t]*\n)++((?:\1[ \t]++\S.*\n?|[ \t]*\n)++)", re.MULTILINE
 )
-_ROW = re.compile(r"[^\n]*\n|[^\n]+")
 # A piece of a sentence, and what may stand around the words of prose.
 _PIECE = re.compile(r"[^\s\0]+")
 _AROUND = ".,;!?()[]\"'`/–—-…‘’“”„«»，。！？、；：（）《》「」"
@@ -186,18 +177,8 @@ def fences(text: str) -> list[int]:
 
 
 def _indented(text: str) -> list[int]:
-    places: list[int] = []
-    for match in _LITERAL.finditer(text) if "::" in text else ():
-        if places and match.start() < places[-1]:
-            continue
-        end = match.end()
-        for found in _ROW.finditer(text, end):  # not all that follows: most blocks are short
-            line, bare = found[0], found[0].lstrip(" \t")
-            if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
-                break
-            end = found.end()
-        places += [match.end(), end] if end > match.end() else []
-    return places
+    found = _LITERAL.finditer(text) if "::" in text else ()
+    return [at for match in found for at in match.span(2)]
 
 
 def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
@@ -206,7 +187,7 @@ def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     lines_of: dict[str, set[str]] = defaultdict(set)
     holders: dict[str, tuple[str, ...]] = {}  # SHARED documents at most; a set takes four times it
     for document, text in rows:
-        for line in filter(None, _parts(text)):
+        for line in filter(None, readable(text).split("\n")):
             lines_of[document].add(line)
             documents = holders.get(line, ())
             if len(documents) < SHARED and document not in documents:
@@ -221,30 +202,17 @@ def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
     return found
 
 
-def _parts(text: str) -> Iterator[str]:
-    """The readable lines of a text. A heading is divided where the name of the site may follow: "Rust | The Gazette"."""
-    for line in readable(text).split("\n"):
-        yield from _SITE.split(line) if line.startswith("#") else [line]
-
-
 def readable(text: str) -> str:
     """The text as it is shown; the same text where there is nothing to leave out."""
     if not any(mark in text for mark in ("[", "](", "<", "&", "|", "  ", "\t", "===", "---")):
         return text.strip()
     lines: list[str] = []
     closed = _closed(text) if "<" in text else frozenset()
-    menu: list[str] = []  # lines that are a link and nothing else: three in a row are navigation
-    for line in [*(_FORMS.definition.sub("", text) if "]:" in text else text).split("\n"), "."]:
-        if _ITEM.fullmatch(line):
-            menu.append(_line(line, closed))
-            continue
-        if menu and line.strip():
-            lines += menu if len(menu) < RUN else []
-            menu = []
+    for line in (_FORMS.definition.sub("", text) if "]:" in text else text).split("\n"):
         shown = _line(line, closed)
         if shown or (not line.strip(" -") and lines and lines[-1]):
             lines.append(shown)
-    return "\n".join(lines[:-1]).strip()
+    return "\n".join(lines).strip()
 
 
 def searched(text: str) -> str:
@@ -261,7 +229,7 @@ def searched(text: str) -> str:
 def without_addresses(text: str, left_out: Set[str] = frozenset()) -> str:
     """What is readable of a text without the addresses in it, whose parts are the words of a site, and
     without these lines."""
-    kept = (line for line in _parts(text) if line not in left_out)
+    kept = (line for line in readable(text).split("\n") if line not in left_out)
     return _ADDRESS.sub(" ", "\n".join(kept))
 
 
@@ -289,10 +257,6 @@ def _line(line: str, closed: Set[str] = _OPEN_ENDED) -> str:
     of HTML whose tags are left out."""
     plain = _FORMS.image.sub(" ", line) if "![" in line else line
     if "](" in plain:
-        links = _FORMS.link.findall(plain)
-        outside = _FORMS.link.sub("", plain)
-        if len(links) >= LINKS and sum(map(str.isalnum, outside)) < OUTSIDE:
-            return ""
         plain = _FORMS.link.sub(r"\1", plain)
     if "[" in plain:
         plain = _FORMS.named_link.sub(r"\1", plain) if "][" in plain else plain

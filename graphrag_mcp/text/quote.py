@@ -34,13 +34,10 @@ _ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
 _MARKED = re.compile(r"\A(?:(?:[#>*•|]|[+\-–—](?!\d))\s*)+")  # not the sign of a number
 # The same without emphasis, which closes behind the words: "**The fund.** It pays".
 _LISTED = re.compile(r"\A(?:(?:[#>•|]|\*(?=\s)|[+\-–—](?!\d))\s*)+")
-# Of a mail (sources/mail.py), with the sentence below it that says the same: Ida Holm wrote to Otto Moe.
+# The head of a mail, and the sentence below it that `sources/mail.py` writes of the same: Ida Holm wrote to Otto Moe.
 _HEAD = re.compile(
-    r"^From: ([^\n]{1,2000})\n(?:To: ([^\n]{1,4000})\n)?(?:Cc: ([^\n]{1,4000})\n)?"
-    r"(?:(?:Date|Attachments): [^\n]{0,4000}\n){0,2}\n([^\n]{1,1000}) wrote to ([^\n]{1,2000})\.$",
-    re.MULTILINE,
+    r"^(From: .+\n(?:(?:To|Cc|Date|Attachments): .*\n)*+)\n(.+ wrote to .+\.)$", re.MULTILINE
 )
-_ADDRESS = re.compile(r" <[^<>\n]*>")
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
 _PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SPEAKER = re.compile(
@@ -109,14 +106,14 @@ def _sentences(text: str) -> list[tuple[int, int, str, frozenset[str], float]]:
     factors that no question changes. Nested topics quote the same texts, and so do searches that
     follow each other."""
     language = latin_language(text)
-    repeated = repeats_head(text)
+    repeated = _repeats_head(text)
     return [
         (
             start,
             end,
             one_line(text[start:end]),
             frozenset(terms(text[start:end], language)),
-            (NOTHING if repeated[0] <= start and end <= repeated[1] else says(text[start:end]))
+            (NOTHING if start in repeated else says(text[start:end]))
             * length_factor(text[start:end])
             * (1 + LED / (1 + place)),
         )
@@ -124,19 +121,13 @@ def _sentences(text: str) -> list[tuple[int, int, str, frozenset[str], float]]:
     ]
 
 
-def repeats_head(text: str) -> tuple[int, int]:
-    """The span of the sentence below the head of a mail that names its sender and its receivers as the
-    head does, as `sources/mail.py` writes it; (0, 0) without one."""
+def _repeats_head(text: str) -> range:
+    """The characters of the sentence below the head of a mail that has no other words than the head."""
     found = _HEAD.search(text)
     if not found:
-        return 0, 0
-    sender, to, cc, who, whom = (part and _ADDRESS.sub("", part) for part in found.groups())
-    receivers = ", ".join(filter(None, (to, cc))).replace(" and ", ", ")
-    # The sentence has the first sender and the first ten receivers.
-    same = f"{sender}, ".startswith(f"{who}, ") and f"{receivers}, ".startswith(
-        f"{whom.replace(' and ', ', ')}, "
-    )
-    return (found.start(4), found.end()) if same else (0, 0)
+        return range(0)
+    head, sentence = ({word.strip(".,<>") for word in part.split()} for part in found.groups())
+    return range(*found.span(2)) if sentence <= head | {"wrote", "to", "and"} else range(0)
 
 
 def best(

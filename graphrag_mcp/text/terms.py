@@ -146,17 +146,21 @@ def _joins(ch: str) -> bool:
 def _latin_table() -> dict[int, str | None]:
     """Latin and Greek letters without their marks; loose marks and invisible characters go (Indic,
     kana marks stay)."""
-    marks = (*range(0x300, 0x370), *range(0x591, 0x5BE), *range(0x64B, 0x660), 0x640, 0x670)
-    invisible = (0xAD, 0x2060, 0xFEFF, *range(0x200B, 0x2010))
-    table: dict[int, str | None] = dict.fromkeys((*marks, *invisible))
-    for code in (*range(0xC0, 0x250), *range(0x370, 0x400), *range(0x1E00, 0x2000)):
-        parts = unicodedata.normalize("NFKD", chr(code))
-        base = "".join(ch for ch in parts if not unicodedata.combining(ch))
-        if chr(code).isalpha() and base.isalpha() and base != chr(code):
-            table[code] = base
+    gone = [chr(code) for code in (0x670, 0xFEFF, *range(0xA0, 0x2100))]
+    table: dict[int, str | None] = {
+        ord(ch): None
+        for ch in gone
+        if unicodedata.category(ch) == "Cf"
+        or ("\u0300" <= ch < "\u0700" and unicodedata.combining(ch))
+    }
+    for ch in _CASED:
+        parts = unicodedata.normalize("NFKD", ch)
+        base = "".join(part for part in parts if not unicodedata.combining(part))
+        if base.isalpha() and base != ch and base < "\u0400":
+            table[ord(ch)] = base
     table.update({ord(a): b for a, b in zip("łøđıħŧð", "lodihtd", strict=True)})
-    table.update({ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss"})
-    table.update({ord("’"): "'", ord("‘"): "'", ord("ʼ"): "'"})
+    table.update({ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ß"): "ss", ord("ـ"): None})
+    table.update(dict.fromkeys(map(ord, "’‘ʼ"), "'"))
     return table
 
 
@@ -166,14 +170,13 @@ def _script_table() -> dict[int, str | None]:
         0x93C: None,
         0x5F3: "'",
         0x5F4: None,
-        0x655: None,
         0x901: "\u0902",
         ord("ı"): "i",
     }
     groups = ("еёє", "гґ", "اأإآٱ", "يىیېئ", "كک", "هەةۀہ", "وؤ")
     table.update({ord(letter): group[0] for group in groups for letter in group[1:]})
-    for zero in (0x660, 0x6F0, 0x966, 0x9E6):
-        table.update({zero + digit: str(digit) for digit in range(10)})
+    digits = (chr(code) for code in range(0x660, 0x1000))
+    table.update({ord(ch): str(unicodedata.decimal(ch)) for ch in digits if ch.isdecimal()})
     return table
 
 
@@ -197,54 +200,30 @@ def bare_latin(word: str) -> str:
 _CYRILLIC = re.compile(
     r"(?:(?<=[а-яіїґ]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|а[хм]|я[хм]|[оеыи][мй]|[ое]ю|[иы]х)|(?<=[а-яіїґ]{2})[аоеыиуюяйьії])$"
 )
-# Павел, Павла; Донец, Донца.
-_WEAK_VOWEL = re.compile(r"(?<=[а-яіїґ][бвгджзклмнпрстфхцчшщ])[ое](?=[цлкн]$)")
-_CLOSED = re.compile(r"[ії](?=[бвгджзклмнпрстфхцчшщ]$)")  # Львів, Львова; Київ, Києва
-_SOFTENED = {"ці": "к", "зі": "г"}  # Америці, Празі
 _GREEK = re.compile(r"(?<=[α-ω]{3})(?:[αεηιουωσ]|ων){1,12}$")
-_ARABIC = re.compile(r"^(?:[وبفك]?ال(?=\w{3})|لل(?=\w{3}))+")
-_TURKISH = re.compile(  # what stands after the apostrophe of a Turkish name, folded
-    r"(?<=[a-z]{3})'(?:[yn][aeiu]|[dt][ae]n?|n?[iu]n|l[iu]k?|[dt][ae]ki(?:ler)?|y?l[ae]|[dt][iu]r?|nd[ae]n?|[ysz]i|lar|ler)$"
-)
-_CASED_WORD = re.compile(
-    "[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{2,7}(?![a-z])"
-)
+_APOSTROPHE = re.compile(
+    r"(?<=[a-z]{3})'(?!(?:[dmst]|ll|re|ve)$)[a-z]{1,7}$"
+)  # Ankara'da; not didn't
+_CASED_WORD = re.compile("[а-яіїґ]{3,}|[α-ω]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{1,7}(?![a-z])")
 
 
 @lru_cache(maxsize=1 << 15)
 def _cyrillic(word: str) -> str:
     before = ""
     while word != before:
-        before = word
-        if len(word) > 4 and word[-2:] in _SOFTENED:
-            word = word[:-2] + _SOFTENED[word[-2:]]
-        word = _CYRILLIC.sub("", word)
-        if word == before and len(word) > 3:
-            word = _WEAK_VOWEL.sub(
-                "", _CLOSED.sub(lambda match: "о" if match[0] == "і" else "е", word)
-            )
+        before, word = word, _CYRILLIC.sub("", word)
     return word
 
 
 def _without_case(match: re.Match[str]) -> str:
     word = match[0]
-    if "а" <= word[0] <= "ґ":
-        return _cyrillic(word)
-    if word[0] < "\u0250":
-        return without_suffix(word)
-    return (_GREEK if word[0] < "\u0400" else _ARABIC).sub("", word)
-
-
-def without_suffix(word: str, single: bool = False) -> str:
-    """A folded word without a Turkish suffix (ankara'da), also of one vowel if `single`."""
-    bare = _TURKISH.sub("", word)
-    if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu":
-        return word[:-2]
-    return bare
+    if word[0] < "\u0370":
+        return _APOSTROPHE.sub("", word)
+    return _GREEK.sub("", word) if word[0] < "\u0400" else _cyrillic(word)
 
 
 def without_cases(key: str) -> str:
-    """A folded name without the endings (in Arabic, the articles) that it takes in a sentence."""
+    """A folded name without the endings that it takes in a sentence."""
     return _CASED_WORD.sub(_without_case, key) if "'" in key or not key.isascii() else key
 
 
@@ -324,7 +303,7 @@ def stems(form: str) -> tuple[str, ...]:
     if len(form) < 3 or first < "\u0370":
         return ()
     if first < "\u0400":
-        return (stemmer("el").stemWord(form), _GREEK.sub("", form))
+        return (stemmer("el").stemWord(form),)
     if first < "\u0530":
         return (stemmer("ru").stemWord(form), _cyrillic(form))
     if "\u0590" <= first < "\u0600":  # the, and, in, to, from: one letter each, before the word
@@ -418,7 +397,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
         forms.append("".join(parts))  # U.S. is found by US
     elif 2 < len(parts) <= 8 and "." not in whole and "-" not in whole:
         forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
-    if "'" in whole and (bare := without_suffix(whole, True)) != whole:
+    if "'" in whole and (bare := _APOSTROPHE.sub("", whole)) != whole:
         forms.append(bare)  # Ankara'da
     out: dict[str, None] = {}
     if token.startswith("__") and token.endswith("__"):
@@ -448,12 +427,7 @@ def unwrapped(text: str) -> str:
     return text if text.isascii() else _WORDED.wrap.sub("", text)
 
 
-_POWER = re.compile(r"(?<=[^\W\d_])\^(?=\d)")
-
-
 def _tokens(text: str) -> list[str]:
-    if "^" in text:  # `km^2` is `km²`, which NFKC makes `km2`
-        text = _POWER.sub("", text)
     if text.isascii():  # the rest changes nothing there
         return _WORDED.ascii_token.findall(text)
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")
@@ -490,12 +464,11 @@ def stop_word(term: str) -> bool:
 _UNTELLING = _WORDS["web"].union(
     STOP_WORDS, *map(_word_terms, _WORDS["stop_words"] | _WORDS["talk"])
 )
-_CONTRACTED = re.compile(r"'(?:[dmst]|ll|re|ve)$")  # we're, didn't
 
 
 def tells_topic(term: str) -> bool:
     """May this term say what a text is about?"""
-    return len(term) > 1 and term not in _UNTELLING and not _CONTRACTED.search(term)
+    return len(term) > 1 and term not in _UNTELLING and "'" not in term  # we're
 
 
 def without_grammar(found: Sequence[str]) -> list[str]:
@@ -539,14 +512,11 @@ def query_terms(text: str, most: int = 64) -> list[str]:
 _OUTER = " .,;:!?…'\"`´“”‘’«»‹›*_|~^=<>/\\-–—·•，。、；：？！@"
 _BRACKETS = dict(zip("([{《〈「『（【〔［｛", ")]}》〉」』）】〕］｝", strict=True))
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?: ?[^\W\d_]\.)+|\b[^\W\d_](?:\.[^\W\d_])+(?![\w.])")
-_PLAIN, _PLURAL = (
-    re.compile(r"(?!(?:the|an?) )[a-z0-9]+(?: [a-z0-9]+)*"),
-    re.compile(r"[a-z]{2,}(?<![aious])(?<!ic)s"),
-)
-# A single word is folded only where the singular is no surname: not Adams, Gates, Brooks, but
-# neurons and networks.
-_LONE_PLURAL = re.compile(
-    r"\w+(?:ions|ments|ists|isms|ities|ogies|works|graphs|ents|ants|odes|tors|rons)|\w{9,}"
+_WORD_ENDS = re.compile(r"(?:'s?|\.)(?= |$)")
+_ARTICLES = ("the ", "a ", "an ")
+_NO_PLURAL, _LONG_PLURAL = (
+    ("as", "is", "os", "us", "ss", "ics"),
+    ("xes", "ches", "shes", "sses", "zzes"),
 )
 
 
@@ -564,11 +534,13 @@ def normalise_name(name: str) -> str:
         if key in ("", before):
             break
         before = key
-        if not _PLAIN.fullmatch(key):
-            key = re.sub(r"'s?(?= |$)", "", key.replace("’", "'"))
+        is_plain = key.isascii() and key.replace(" ", "").isalnum()
+        if not is_plain or key.startswith(_ARTICLES):
             key = _INITIALS.sub(lambda match: match[0].replace(".", "").replace(" ", ""), key)
-            key = re.sub(r"\.(?= |$)", "", _unwrapped(key))
-            key = without_cases(re.sub(r"^(?:(?:the|an?) )+(?=\S)", "", key))
+            key = _WORD_ENDS.sub("", _unwrapped(key.replace("’", "'"))).strip()
+            while key.startswith(_ARTICLES):
+                key = key.partition(" ")[2]
+            key = without_cases(key)
         key = _singular(_without_legal_form(key))
     return key or before or name.casefold().strip()
 
@@ -589,7 +561,7 @@ def relationship_id(source_id: str, target_id: str) -> str:
 
 def _unwrapped(key: str) -> str:
     """Without outer quotes, punctuation and brackets."""
-    dot = "." if re.match(r"\.[a-z]", key) else ""
+    dot = "." if key[:1] == "." and key[1:2].isalpha() else ""
     key = key.lstrip(_OUTER + "#+").rstrip(_OUTER)
     for opening, closing in _BRACKETS.items():
         if key.startswith(opening) and (key.endswith(closing) or closing not in key):
@@ -607,14 +579,19 @@ def _without_legal_form(key: str) -> str:
 
 
 def _singular(key: str) -> str:
-    """The plural s of the last English word folded, where no other name is likely to be hit by it."""
-    head, space, last = key.rpartition(" ")
-    plural = len(last) > 3 and last not in _WORDS["keep_s"] and _PLURAL.fullmatch(last)
-    if not plural or not (space or _LONE_PLURAL.fullmatch(last)):
+    """The plural s of the last English word folded; a single word of up to 8 letters may be a surname (Adams)."""
+    head, _, last = key.rpartition(" ")
+    word = (
+        len(last) > (3 if head else 8)
+        and last.isascii()
+        and last.isalpha()
+        and last not in _WORDS["keep_s"]
+    )
+    if not word or last[-1] != "s" or last.endswith(_NO_PLURAL):
         return key
     if last.endswith("ies"):
-        return head + space + last[:-3] + "y"
-    return head + space + last[: -2 if re.search(r"(?:x|ch|sh|ss|zz)es$", last) else -1]
+        return key[:-3] + "y"
+    return key[: -2 if last.endswith(_LONG_PLURAL) else -1]
 
 
 def bracketed(*parts: str) -> str:

@@ -109,8 +109,6 @@ def test_lines_that_three_documents_hold_are_furniture_but_not_of_copies() -> No
     pages = [(f"page {n}", f"{notice}\n\n{told} {n}.") for n in range(3)]
     assert repeated_lines(pages) == {f"page {n}": {notice} for n in range(3)}
     assert repeated_lines(pages[:2]) == {}  # two pages share no site
-    titled = [(f"page {n}", f"# Pier {n} | The Gazette\n\n{told} {n}.") for n in range(3)]
-    assert repeated_lines(titled) == {f"page {n}": {"The Gazette"} for n in range(3)}
     assert repeated_lines([(f"copy {n}", f"{told}\n\n{n}") for n in range(3)]) == {}
 
 
