@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import clamp_budget
 from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import community, context, entity, source
@@ -16,6 +17,7 @@ from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
 
 Part = tuple[str, Snapshot]
 Found = TypeVar("Found", bound=Result)
+ENTITY_TOKENS = 3_000
 _QUALIFIED = re.compile(
     rf"\s*[\[(`]?([^\s/\[\]()]+)/((?i:{context.ALIAS}\+?|[0-9a-f]{{32}}))[\])`]?\s*"
 )
@@ -66,29 +68,33 @@ def get_entity(parts: Sequence[Part], name: str, **arguments: Any) -> EntityResu
     named "" is meant without a name, here and below."""
     if not parts[0][0]:
         return entity.get_entity(parts[0][1], name, **arguments)
+    budget = clamp_budget(arguments.get("max_tokens", ENTITY_TOKENS), ENTITY_TOKENS)[0]
     name = qualified(name)[1]
     results = [
         (corpus, entity.get_entity(snapshot, name, **arguments)) for corpus, snapshot in parts
     ]
     found = [(corpus, result) for corpus, result in results if result.state != "not_found"]
-    if found:
-        corpus, result = found[0]
-        others = [f"{other}/{result.id} {result.title}" for other, result in found[1:]]
-        id = result.id
-        result = of_corpus(corpus, result)
-        # The argument takes an id of one corpus, which the call names.
-        refused, meant = f'(query="{result.id}")', f'(query="{id}", corpus="{corpus}")'
-        result.hint = result.hint.replace(refused, meant)
-        if others:
-            result.hint = f"{result.hint} Also there: {', '.join(others)}.".strip()
-    else:
+    if not found:
         result = of_corpus(*results[0])
         for other, refused in results[1:]:
             more = of_corpus(other, refused)
             result.candidates = (result.candidates + more.candidates)[:8]
             lines = (line for line in more.text.splitlines() if line.startswith("- "))
             result.text += "\n" + "\n".join(lines)
-    return finish(result, clamp_budget(arguments.get("max_tokens", 3_000), 3_000)[0])
+        return finish(result, budget)
+    corpus, result = found[0]
+    others = [f"{other}/{result.id} {result.title}" for other, result in found[1:]]
+    result = of_corpus(corpus, result)
+    if (over := sending.outgoing(result) - budget) > 0:  # ids are longer with their corpus
+        fewer = {**arguments, "max_tokens": budget - over}
+        result = of_corpus(corpus, entity.get_entity(dict(parts)[corpus], name, **fewer))
+    # The argument takes an id of one corpus, which the call names.
+    id = result.id.removeprefix(f"{corpus}/")
+    refers, meant = f'(query="{result.id}")', f'(query="{id}", corpus="{corpus}")'
+    result.hint = result.hint.replace(refers, meant)
+    if others:
+        context.note(result, f"Also there: {', '.join(others)}.")
+    return finish(result, budget)
 
 
 def get_source(

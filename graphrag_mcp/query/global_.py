@@ -6,7 +6,8 @@ the reports nearest to the question."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 from graphrag_mcp.llm.asker import Asker
@@ -50,41 +51,37 @@ def search(
 ) -> SearchResult:
     """Global search in one corpus or in several: `request` against `corpora`, with the models of
     `askers` by corpus."""
+    request = replace(request, query=request.query.strip())
     budget, note = request.budget(DEFAULT_TOKENS)
     result, corpora = local.begun(corpora, "global"), local.with_text(corpora)
     if not corpora:
         return finish(local.without_text(result), budget)
-    query = request.query.strip()
-    asked = f"global|{query}|{request.level}|{[*request.filters, request.min_rating]}"
+    asked = f"global|{request.query}|{request.level}|{[*request.filters, request.min_rating]}"
     parts = local.narrowed(corpora, request.filters, request.min_rating)
-    offsets, page = local.paging(corpora, asked, request.cursor, 1)
+    offsets, cursor = local.paging(corpora, asked, request.cursor, 1)
     if offsets is None:
         return finish(local.stale(result), budget)
     result.hint = joined(note, *(_notes(part, request.level) for part in parts))
-    first = not request.cursor.strip()
 
     def plain(result: SearchResult) -> SearchResult:
-        result.text, result.communities = "", []
-        return show(result, parts, query, budget, request, offsets[0], page)
+        result.communities = []
+        return show(result, parts, budget, request, offsets[0], cursor)
 
-    if request.answer and len(corpora) > 1:
-        result.hint = joined(result.hint, local.ONE_ANSWER)
-    elif request.answer and query and first and parts[0][1].count("reports"):
-        name, snapshot, _ = parts[0]
-        asker = (askers or {}).get(name)
-        asking = snapshot, query, asker, request.options, budget, page((0,)), answers.REPORTS_TOKENS
-        section = answers.reports_section(snapshot, query, request.level)
-        result.communities = [item.id for item in section.items]
-        return answers.with_answer(result, [section], answers.Question(*asking), plain)
-    return plain(result)
-
-
-def _of_all(parts: Sequence[Part], query: str) -> bool:
-    """Does the question ask what the corpora are about, and not after a subject?"""
-    return all(asked_about(snapshot, query) is None for _, snapshot, _ in parts)
+    if not request.answer or len(corpora) > 1:
+        result.hint = joined(result.hint, local.ONE_ANSWER if request.answer else "")
+        return plain(result)
+    name, snapshot, _ = parts[0]
+    if not request.query or request.cursor.strip() or not snapshot.count("reports"):
+        return plain(result)
+    section = answers.reports_section(snapshot, request.query, request.level)
+    result.communities = [item.id for item in section.items]
+    asker, first = (askers or {}).get(name), cursor((0,))
+    asking = snapshot, request.query, asker, request.options, budget, first, answers.REPORTS_TOKENS
+    return answers.with_answer(result, [section], answers.Question(*asking), plain)
 
 
 def _notes(part: Part, level: int) -> str:
+    """What is said of one corpus: of its filters, its reports, and a level that it does not have."""
     name, snapshot, kept = part
     deep = ""
     if level > 0:
@@ -98,57 +95,61 @@ def _notes(part: Part, level: int) -> str:
 def show(
     result: SearchResult,
     parts: Sequence[Part],
-    query: str,
     budget: int,
     request: Request,
     offset: int,
-    cursor: Callable[[Sequence[int]], str],
+    cursor: local.Cursor,
 ) -> SearchResult:
-    """The result without a model: a map of the topics, or the sentences of the documents on the
-    question."""
-    found: list[Source | None] | None = None
-    if query and not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts):
-        found = [local.asked(part, query) for part in parts]
-        asked = [source for source in found if source is not None]
-        budget = note_hits.put(result, asked, budget, request.for_notes())
-    if _of_all(parts, query):
-        absent = dict.fromkeys(word for _, part, _ in parts for word in nowhere(part, query))
-        if absent:
-            told = not_there([snapshot for _, snapshot, _ in parts], list(absent))
-            result.hint = joined(result.hint, told)
-            named = any(word[0].isupper() and not query.startswith(word) for word in absent)
-            if named or asking_terms().isdisjoint(query_terms(query)):
-                return _nothing(result, parts, budget)
-        level = request.level
-        result = topic_map.overview(
-            result, parts, budget, level=level, offset=offset, cursor=cursor
-        )
-        return result if result.communities or offset else _nothing(result, parts, budget)
-    if found is None:
-        found = [local.asked(part, query) for part in parts]
-    sources = [source for source in found if source is not None]
+    """The result without a model: a map of the topics where the question asks what the corpora are about, else the
+    sentences of the documents on it."""
+    worth = [asked_about(snapshot, request.query) for _, snapshot, _ in parts]
+    whole, sources = not any(worth), list[Source]()
+    noted = not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts)
+    if request.query and (noted or not whole):
+        found = (local.asked(part, request.query) for part in parts)
+        sources = [source for source in found if source is not None]
+    if noted and request.query:
+        budget = note_hits.put(result, sources, budget, request.for_notes())
+    if not whole:
+        terms = {term: value for known in worth for term, value in (known or {}).items()}
+        return _said(result, parts, budget, request, offset, cursor, survey.survey(sources, terms))
+    if absent := list(
+        dict.fromkeys(w for _, part, _ in parts for w in nowhere(part, request.query))
+    ):
+        told = not_there([snapshot for _, snapshot, _ in parts], absent)
+        result.hint = joined(result.hint, told)
+        named = any(word[0].isupper() and not request.query.startswith(word) for word in absent)
+        if named or asking_terms().isdisjoint(query_terms(request.query)):
+            return _nothing(result, parts, budget)
+    result = topic_map.overview(
+        result, parts, budget, level=request.level, offset=offset, cursor=cursor
+    )
+    return result if result.communities or offset else _nothing(result, parts, budget)
+
+
+def _said(
+    result: SearchResult,
+    parts: Sequence[Part],
+    budget: int,
+    request: Request,
+    offset: int,
+    cursor: local.Cursor,
+    surveyed: survey.Survey,
+) -> SearchResult:
+    """What written reports say on the question, then the sentences of the documents."""
     page = page_of(result, budget)
-    if not offset:
-        for part in parts:
-            result.communities += _add_reports(page, part, query, request.level)
-    surveyed = survey.survey(sources, _worth(parts, query))
-    lines = surveyed.lines[offset:]
+    for part in parts if not offset else ():
+        result.communities += _add_reports(page, part, request.query, request.level)
     taken = offset + render.show_survey(page, surveyed, offset, told=True)
     rest, on_it = len(surveyed.lines) - taken, surveyed.lines[: surveyed.on_it]
     documents = len({(line.hit.corpus, line.hit.document) for line in on_it})
     others = len(surveyed.documents()) - documents + surveyed.others
     result.coverage |= {"documents": documents, "weaker": others}
-    if not lines and not result.communities and not result.citations and not offset:
+    if not (surveyed.lines or result.communities or result.citations or offset):
         return _nothing(result, parts, budget)
     if not rest and surveyed.others:
         page.add(f"{counted(surveyed.others, 'more documents')} with some of these words.")
     return finished(result, page, rest, taken, cursor)
-
-
-def _worth(parts: Sequence[Part], query: str) -> dict[str, float]:
-    """The worth of the terms that are asked about (`overview.asked_about`)."""
-    asked = (asked_about(snapshot, query) or {} for _, snapshot, _ in parts)
-    return {term: worth for terms in asked for term, worth in terms.items()}
 
 
 def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
@@ -158,12 +159,10 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     written = reports.written(snapshot)
     if not written:
         return []
-    chosen = reports.select(snapshot, query, level)
-    chosen = [report for report in chosen if report.id in written]
+    chosen = [each for each in reports.select(snapshot, query, level) if each.id in written]
     documents = kept.documents if kept is not None else None
-    items = reports.finding_items(snapshot, query, chosen, documents)
     least, found = page.room // 2, []
-    for item in items:
+    for item in reports.finding_items(snapshot, query, chosen, documents):
         item = sections.of_corpus(corpus, item) if corpus else item
         if page.room - count_tokens(item.text) < least or not page.add(item.text, item.also):
             break
@@ -172,6 +171,7 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
 
 
 def _nothing(result: SearchResult, parts: Sequence[Part], budget: int) -> SearchResult:
+    """An honest nothing: how many documents were looked at, and the largest topics."""
     result.state = "not_found"
     corpora, listed = [], []
     for name, snapshot, kept in parts:
