@@ -9,7 +9,7 @@ a function of the content alone."""
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 11  # another number when the same content would give another hierarchy
+VERSION = 12  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
-Way = tuple[int, ...]
+Way = tuple[Any, ...]  # the groups of a text unit, coarsest first, whatever these are called
 
 
 # Figures of 668 labelled news articles (benchmarks/graph.py).
@@ -66,8 +66,8 @@ class Hierarchy:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """Text units that a plug-in groups, with the numbers of the groups on the way to them from the top,
-    and the titles of these."""
+    """Text units that a plug-in groups, with the groups on the way to them from the top, and the titles of
+    these."""
 
     units: Sequence[str]
     way: Way
@@ -172,11 +172,28 @@ def ways_of(
     sheets: Mapping[str, str],
     check: Callable[[], None] = lambda: None,
 ) -> dict[str, Way]:
-    """The numbers of the groups of each text unit, coarsest first; among the groups of one group
-    the largest is 0, of equal ones that with the first id. `check`: called before each division; it may
-    raise."""
-    groups = _divided(texts, params, sheets, check)
-    return {texts.ids[unit]: way for group, way in groups for unit in group}
+    """The groups of each text unit, numbered among those of one group. `check`: called before each
+    division; it may raise."""
+    import numpy as np
+
+    small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
+    by_sheet = lists_of((sheets.get(id, ""), place) for place, id in enumerate(texts.ids))
+    others = np.array(by_sheet.pop("", []), np.int64)
+    todo: list[tuple[Any, Way]] = [(others, ())]
+    found: dict[str, Way] = {}
+    while todo and texts.ids:
+        check()
+        units, way = todo.pop()
+        groups = [units] if len(units) else []
+        if len(way) < MOST_LEVELS and len(units) > (small if way else params.max_cluster_size):
+            groups = _groups(texts, units, params, top=not way)
+        if not way:
+            groups += map(np.array, by_sheet.values())
+        if len(groups) > 1 or not way:
+            todo += [(group, (*way, number)) for number, group in enumerate(groups)]
+        else:
+            found.update((texts.ids[unit], way) for unit in units.tolist())
+    return found
 
 
 def tree_with(
@@ -189,10 +206,9 @@ def tree_with(
     without any is where its links lead. `plugged`: by plug-in the leaves of text units that are not in
     `ways`."""
     path, every = dict(ways), plugged or {}
-    for leaves in every.values():
-        first = 1 + max((way[0] for way in path.values()), default=-1)
+    for name, leaves in every.items():
         for leaf in leaves:
-            path.update((unit, (leaf.way[0] + first, *leaf.way[1:])) for unit in leaf.units)
+            path.update((unit, (f"{name} {leaf.way[0]}", *leaf.way[1:])) for unit in leaf.units)
     units = {*path}
     path |= _placed({id: [path[unit] for unit in unit_ids] for id, unit_ids in entities.items()})
     _follow_links(path, links)
@@ -288,23 +304,19 @@ def by_rank(words: Sequence[str]) -> dict[str, float]:
 # ---- entities -----------------------------------------------------------------------------------
 
 
-def _placed(ways: Mapping[str, Sequence[tuple[int, ...]]]) -> dict[str, tuple[int, ...]]:
-    """Each where most of its text units are, from the top down; among equals the larger group."""
-    found: dict[str, tuple[int, ...]] = {}
+def _placed(ways: Mapping[str, Sequence[Way]]) -> dict[str, Way]:
+    """Each where most of its text units are, from the top down; among equals where the first one is."""
+    found: dict[str, Way] = {}
     for id, left in ways.items():
-        if len(left) < 2:
-            found.update((id, way) for way in left)
-            continue
         depth = 0
         while left := [way for way in left if len(way) > depth]:
-            counts = Counter(way[depth] for way in left)
-            best = min(counts, key=lambda group: (-counts[group], group))
+            ((best, _),) = Counter(way[depth] for way in left).most_common(1)
             left = [way for way in left if way[depth] == best]
             depth, found[id] = depth + 1, left[0][: depth + 1]
     return found
 
 
-def _follow_links(path: dict[str, tuple[int, ...]], links: Edges) -> None:
+def _follow_links(path: dict[str, Way], links: Edges) -> None:
     """Entities without text units, made by hand, are with what they are linked with most; those
     that are linked only with each other form a group."""
     near: dict[str, list[tuple[str, float]]] = defaultdict(list)
@@ -313,47 +325,19 @@ def _follow_links(path: dict[str, tuple[int, ...]], links: Edges) -> None:
             if entity not in path and entity != other:
                 near[entity].append((other, weight))
     while near:
-        pulls: dict[str, dict[tuple[int, ...], float]] = {}
+        found: dict[str, Way] = {}
         for entity, others in near.items():
-            pull: dict[tuple[int, ...], float] = defaultdict(float)
+            pull: dict[Way, float] = defaultdict(float)
             for other, weight in sorted(others):
                 if other in path:
                     pull[path[other]] += weight
             if pull:
-                pulls[entity] = pull
-        if not pulls:
-            path.update(dict.fromkeys(near, (-1,)))
-        for entity, pull in pulls.items():
-            path[entity] = min(pull, key=lambda way: (-pull[way], way))
+                found[entity] = max(pull, key=pull.__getitem__)
+        path |= found or dict.fromkeys(near, ("",))
         near = {entity: others for entity, others in near.items() if entity not in path}
 
 
 # ---- text units ---------------------------------------------------------------------------------
-
-
-def _divided(
-    texts: Texts, params: ClusterParams, sheets: Mapping[str, str], check: Callable[[], None]
-) -> Iterator[tuple[list[int], Way]]:
-    """The leaves, each with its way from the top; groups are numbered, the largest first."""
-    import numpy as np
-
-    small = min(params.max_cluster_size, max(4, len(texts.ids) // 6))  # of few texts sooner
-    by_sheet = lists_of((sheets.get(id, ""), place) for place, id in enumerate(texts.ids))
-    others = np.array(by_sheet.pop("", []), np.int64)
-    todo: list[tuple[Any, Way]] = [(others, ())]
-    while todo and texts.ids:
-        check()
-        units, way = todo.pop()
-        groups = [units] if len(units) else []
-        if len(way) < MOST_LEVELS and len(units) > (small if way else params.max_cluster_size):
-            groups = _groups(texts, units, params, top=not way)
-        if not way:
-            groups += map(np.array, by_sheet.values())
-        groups.sort(key=lambda group: (-len(group), group[0]))
-        if len(groups) > 1 or not way:
-            todo += [(group, (*way, place)) for place, group in enumerate(groups)]
-        else:
-            yield units.tolist(), way
 
 
 def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[Any]:

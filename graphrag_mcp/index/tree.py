@@ -6,7 +6,6 @@ that has a topic changed, the stored groups stay: Leiden would find the same one
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
@@ -22,7 +21,6 @@ from graphrag_mcp.index.communities import (
     Leaf,
     Texts,
     Topics,
-    Way,
     by_rank,
     characteristic,
     cluster,
@@ -47,7 +45,6 @@ from graphrag_mcp.text.prose import without_addresses
 from graphrag_mcp.text.terms import content_id, lists_of, terms
 
 AT_ONCE = 4096  # passages of which the terms are in memory
-Branch = tuple[str, ...]  # ids of communities, coarsest first
 
 # ---- what is grouped ----------------------------------------------------------------------------
 
@@ -207,37 +204,23 @@ def _regrown(
 ) -> Hierarchy | None:
     """The tree with the stored groups of text units and the entities as they are now; None where the
     stored tree lacks a group."""
-    units = grouping.document_of
     paths = _paths(snapshot)
-    if not paths.keys() >= set(units):
+    if not paths.keys() >= grouping.document_of.keys():
         return None
-    inside: dict[Branch, list[str]] = defaultdict(list)
-    for unit in sorted(units):
-        for end in range(1, 1 + len(paths[unit])):
-            inside[paths[unit][:end]].append(unit)
-    ids = sorted({path[-1] for path in inside})
+    stored = {unit: paths[unit] for unit in grouping.document_of}
+    ids = sorted({id for path in stored.values() for id in path})
     terms_of = dict(rows_of(snapshot.by_key("reports", ids, "id", ["id", "terms"])))
-    if len(inside) != len(terms_of):
+    if len(ids) != len(terms_of):
         return None
-    ways = _numbered(inside)
-    tree = tree_with({unit: ways[paths[unit]] for unit in units}, units_of, edges, plugged)
-    found: dict[str, Mapping[str, float]] = {}
-    for path, members in inside.items():
-        words = terms_of[path[-1]].rpartition("#")[2].split()[1:]
-        found[tree.path[members[0]][len(path) - 1]] = by_rank(words)
+    tree = tree_with(stored, units_of, edges, plugged)
+    now = {
+        id: new
+        for unit, path in stored.items()
+        for id, new in zip(path, tree.path[unit], strict=True)
+    }
+    words = {id: terms.rpartition("#")[2].split()[1:] for id, terms in terms_of.items()}
+    found = {now[id]: by_rank(words[id]) for id in ids}
     return replace(tree, terms=found, made_of=grouping.made_of)
-
-
-def _numbered(inside: Mapping[Branch, list[str]]) -> dict[Branch, Way]:
-    """The groups as `ways_of` numbers them: the largest of one group is 0, of equal ones that with the first
-    id."""
-    next_number: Counter[Branch] = Counter()
-    ways: dict[Branch, Way] = {(): ()}
-    for path in sorted(inside, key=lambda path: (len(path), -len(inside[path]), inside[path][0])):
-        above = path[:-1]
-        ways[path] = (*ways[above], next_number[above])
-        next_number[above] += 1
-    return ways
 
 
 def imported_of(snapshot: Snapshot) -> imported.ImportedGraphs | None:
@@ -262,8 +245,8 @@ def stored_tree(snapshot: Snapshot) -> Hierarchy:
     return Hierarchy(found, path)
 
 
-def _paths(snapshot: Snapshot) -> dict[str, Branch]:
-    """The communities of each entity and text unit."""
+def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    """The communities of each entity and text unit, coarsest first."""
     rows = rows_of(snapshot.rows("memberships", columns=["entity_id", "path"]))
     return {id: tuple(path) for id, path in rows}
 
