@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,8 @@ from graphrag_mcp.query.entities import name_ids
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import counted, lists_of
+from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.types import Citation
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Part
@@ -27,65 +26,43 @@ Row = dict[str, Any]
 _STOPS = tuple(".!?。！？")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Statement:
     """A sentence with the days (ISO 8601) of which it speaks, else with the day on which it was
-    written or spoken."""
+    written or spoken. `own`: it says itself of which days it speaks. `moment` sorts by time: the first day, or the
+    moment in which it was said. `raw`: its text as it stands in the document (content id)."""
 
-    id: str
-    text: str
-    days: tuple[tuple[str, str], ...] = ()
-    moment: str = ""  # sorts by time: the first day, or the moment in which it was said
-    clock: str = ""  # of that moment
-    note: str = ""
-    cited: Citation | None = None
-    said: str = ""  # the day on which it was said
-    own: bool = True  # does it say itself of which days it speaks?
-    document: str = ""  # its content id
-    raw: str = ""  # its text as it stands in the document
-
-    @property
-    def start(self) -> str:
-        return self.days[0][0] if self.days else ""
-
-    @property
-    def date(self) -> str:
-        """The first day, month or year of which the sentence speaks, as exact as the text."""
-        label = times.span(*self.days[0]) if self.days else ""
-        label = label if len(label) < 20 else self.start  # of several days the first
-        return f"{label} {self.clock}".strip()
-
-    def item(self) -> Item:
-        label = "" if self.own else "said"
-        parts = ("-", label, self.date, self.text, f"[{self.id}]", self.note)
-        return Item(self.id, " ".join(filter(None, parts)), self.cited, "Timeline")
+    item: Item
+    raw: str
+    document: str
+    days: tuple[tuple[str, str], ...]
+    moment: str
+    said: str
+    own: bool
 
 
 def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:
     """Items of the timeline of what names all of these entities, within so many tokens; how many
     there are; and a sentence on what has no date. Where not all fit, those that tell most."""
-    found, others = _naming(snapshot, entities)
-    dated = _by_time(found)
-    sentence = left_out((len(found) - len(dated), "statements", "without a date"), *others)
-    kept = []
-    for statement in sorted(
-        dated, key=lambda statement: (not statement.own, -quote.says(statement.text))
-    ):
-        room -= count_tokens(statement.item().text) + 1
+    found, unread = _naming(snapshot, entities)
+    dated, kept = _by_time(found), list[Statement]()
+    for statement in sorted(dated, key=lambda one: (not one.own, -quote.says(one.raw))):
+        room -= count_tokens(statement.item.text) + 1
         if room < 0:
             break
         kept.append(statement)
     how_many = counted(len(dated), "statements")
     if len(kept) < len(dated):
         how_many += f", of which the {len(kept)} that tell most"
-    return [statement.item() for statement in _by_time(kept)], how_many, sentence
+    undated = (len(found) - len(dated), "statements", "without a date")
+    return [one.item for one in _by_time(kept)], how_many, left_out(undated, unread)
 
 
 def listed(part: Part, query: str) -> tuple[str, list[str]]:
     """What stands above the timeline of what passes the filters, of a question or of all, and its lines."""
     _, snapshot, kept = part
-    notes = note_sources.ids(snapshot)
-    key, values, unread = "document_id", sorted(times.documents(snapshot).keys() - notes), 0
+    notes, unread = note_sources.ids(snapshot), 0
+    key, values = "document_id", sorted(times.documents(snapshot).keys() - notes)
     if query:
         source = local.asked(part, query)
         known = hits.apart([source])[0].found.passages if source else []
@@ -102,20 +79,15 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
         for statement in _statements(snapshot, rows[:UNITS])
         if kept is None or not statement.days or kept.speaks_of(statement.days, statement.said)
     ]
-    telling = [statement for statement in passing if _says(statement)]
-    dated = _by_time(telling)
+    dated = _by_time(passing)
     rest = left_out(
-        (len(telling) - len(dated), "statements", "without a date"),
-        (len(passing) - len(telling), "sentences", "of little content"),
+        (len(passing) - len(dated), "statements", "without a date"),
         (unread + len(rows[UNITS:]), "passages", "not read"),
     )
     subject = one_line(query.strip('"'), 80)
     about = f' of passages on "{subject}"' if query else ""
     head = " ".join(filter(None, (f"{counted(len(dated), 'statements')}{about} by time.", rest)))
-    passed = kept.passing_documents if kept is not None and not dated else []
-    if passed and notes.issuperset(passed):
-        head += " Only notes pass the filters, and notes stand in no timeline."
-    return head, [statement.item().text for statement in dated]
+    return head, [statement.item.text for statement in dated]
 
 
 def left_out(*counts: tuple[int, str, str]) -> str:
@@ -129,32 +101,24 @@ def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: i
     """The sentences of these documents (content ids) that name the entity, by day, undated
     sentences last, and a sentence on what is left out. Sentences that the document repeats from
     an earlier text are left out."""
-    found, others = _naming(snapshot, [entity], documents)
-    undated = sorted(
-        (statement for statement in found if not statement.days), key=lambda statement: statement.id
-    )
-    texts = [statement.item().text for statement in (*_by_time(found), *undated)]
-    rest = left_out((len(texts[most:]), "statements", "behind these"), *others)
+    found, unread = _naming(snapshot, [entity], documents)
+    undated = [statement for statement in found if not statement.days]
+    texts = [statement.item.text for statement in (*_by_time(found), *undated)]
+    rest = left_out((len(texts[most:]), "statements", "behind these"), unread)
     return [*texts[:most], *filter(None, [rest])]
 
 
-def _by_time(found: Iterable[Statement]) -> list[Statement]:
-    """Those with a day, by time. The clock is kept where the day has two moments."""
-    dated = sorted(
-        (statement for statement in found if statement.days),
-        key=lambda statement: (statement.moment, statement.id),
-    )
-    of_day = lists_of({(statement.start, statement.moment) for statement in dated})
-    for statement in dated:
-        statement.clock = statement.clock if len(of_day[statement.start]) > 1 else ""
-    return dated
+def _by_time(found: Sequence[Statement]) -> list[Statement]:
+    """Those with a day, by time."""
+    dated = [statement for statement in found if statement.days]
+    return sorted(dated, key=lambda statement: (statement.moment, statement.item.id))
 
 
 def _naming(
     snapshot: Snapshot, entities: Sequence[Row], documents: Mapping[str, str] | None = None
-) -> tuple[list[Statement], list[tuple[int, str, str]]]:
-    """The sentences that name all of these entities and tell something of them, and how many others
-    there are; of some documents (content ids) those that their earlier text does not have."""
+) -> tuple[list[Statement], tuple[int, str, str]]:
+    """The sentences that name all of these entities, and how many passages were not read; of some documents
+    (content ids) those that their earlier text does not have."""
     known = {id: one_line(text, len(text)) for id, text in (documents or {}).items()}
     shared = set.intersection(*(set(row["text_unit_ids"]) for row in entities))
     units = [id for id in entities[0]["text_unit_ids"] if id in shared]
@@ -163,45 +127,36 @@ def _naming(
     rows = snapshot.by_key("passages", numbers[:UNITS], "n", COLUMNS).to_pylist()
     every = [name_ids([entity]) for entity in entities]
     rows = [row for row in rows if not any(ids.isdisjoint(row["entity_ids"]) for ids in every)]
-    entity_forms = [[entity["title"], *entity["aliases"]] for entity in entities]
+    forms_of_each = [[entity["title"], *entity["aliases"]] for entity in entities]
     naming = [
         statement
         for statement in _statements(snapshot, rows)
-        if all(any(form in statement.text for form in forms) for forms in entity_forms)
+        if all(any(form in statement.item.text for form in forms) for forms in forms_of_each)
         and statement.raw not in known.get(statement.document, "")
     ]
-    telling = [statement for statement in naming if _says(statement)]
-    others = [
-        (len(naming) - len(telling), "sentences", "of little content"),
-        (len(numbers[UNITS:]), "passages", "not read"),
-    ]
-    return telling, others
+    return naming, (len(numbers[UNITS:]), "passages", "not read")
 
 
-def _says(statement: Statement) -> bool:
-    """Does a sentence say something, or a day of its own ("Mum died yesterday.")?"""
-    dated = statement.own and statement.raw.endswith(_STOPS)
-    return dated or quote.says(statement.raw) >= quote.LEANS
-
-
-def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterable[Statement]:
-    """The sentences of passages that say something or end as one."""
+def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterator[Statement]:
+    """The sentences of passages that say something, or a day of their own ("Mum died yesterday.")."""
     spoken = times.read(snapshot, rows)
     for row in rows:
         for start, end in sentences(row["text"]):
-            sentence = row["text"][start:end]
-            if quote.plain(sentence) == quote.plain(row["title"]):
-                continue
-            if quote.says(sentence) >= quote.LEANS or sentence.endswith(_STOPS):
-                yield _statement(row, start, end, spoken[row["id"]])
+            raw = row["text"][start:end]
+            says = quote.says(raw) >= quote.LEANS and quote.plain(raw) != quote.plain(row["title"])
+            if says or raw.endswith(_STOPS):
+                statement = _statement(row, start, end, spoken[row["id"]])
+                if says or statement.own:
+                    yield statement
 
 
 def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement:
     first, last = row["char_start"] + start, row["char_start"] + end
     when = [expression for expression in spoken.when if first <= expression.char_start < last]
     said = spoken.said_at(first)
-    own_days = tuple((expression.start, expression.end) for expression in when)
-    days = own_days or (((said, said),) if said else ())
+    days = tuple((expression.start, expression.end) for expression in when)
+    if said and not days:
+        days = ((said, said),)
     at_once = days[:1] == ((said, said),)  # it speaks first of the day on which it was said
     moment = spoken.moment(said) if at_once else days[0][0] if days else ""
     raw = one_line(row["text"][start:end], 4_000)
@@ -209,19 +164,12 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     if when and said and not note and days != ((said, said),):
         note = f"(said {said})"
     who, shown = quote.speaker(row["text"], start), one_line(raw, 500)
+    shown = shown if shown.startswith(who.strip()) else who + shown
+    label = times.span(*days[0]) if days else ""
+    date = label if len(label) < 20 else days[0][0]  # of several days the first
+    clock = spoken.document["clock"] if at_once and moment > said else ""
     place = {"char_start": first, "char_end": last, "said": said}
-    place["when"] = [asdict(expression) for expression in when]
-    cited = citation(row).model_copy(update=place)
-    return Statement(
-        id=cited.id,
-        text=shown if shown.startswith(who.strip()) else who + shown,
-        days=days,
-        moment=moment,
-        clock=spoken.document["clock"] if at_once and moment > said else "",
-        note=note,
-        cited=cited,
-        said=said,
-        own=bool(when),
-        document=row["document_id"],
-        raw=raw,
-    )
+    cited = citation(row).model_copy(update=place | {"when": list(map(asdict, when))})
+    parts = ("-", "" if when else "said", date, clock, shown, f"[{cited.id}]", note)
+    item = Item(cited.id, " ".join(filter(None, parts)), cited, "Timeline")
+    return Statement(item, raw, row["document_id"], days, moment, said, bool(when))

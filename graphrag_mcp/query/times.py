@@ -25,7 +25,6 @@ from graphrag_mcp.text.terms import lists_of
 COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
 AT_ONCE = 64  # documents whose texts are read at once
 SHOWN = 6  # resolved expressions that are shown beside one passage
-AROUND = 16  # characters by which one of several equal expressions is found in what is shown
 
 Row = Mapping[str, Any]
 Fact = Mapping[str, Any]
@@ -37,7 +36,6 @@ OUTDATED = frozenset(  # values of `status` in front matter that are shown besid
 # Names of metadata, without hyphens and underscores.
 VALID_FROM = "validfrom effectivedate effectivefrom effective".split()
 VALID_UNTIL = "validuntil expires expirydate expirationdate effectiveuntil".split()
-_STOP = re.compile(r"[.!?。！？\n]")
 
 
 @once
@@ -91,34 +89,28 @@ def shown(facts: Iterable[Fact]) -> dict[str, str]:
 def validity(snapshot: Snapshot) -> dict[str, str]:
     """What documents say about their validity, by content id: their status, if it is not a usual
     one; until when they are valid; and which document supersedes them. Read once a generation."""
-    facts = documents(snapshot)
-    found: dict[str, list[str]] = defaultdict(list)
-    for old, new in _superseded(facts):
-        found[old].append(f"superseded by {facts[new]['document'][0]}")
+    facts, found = documents(snapshot), defaultdict[str, list[str]](list)
+    by_name: dict[str, set[str]] = defaultdict(set)
     for id, fact in facts.items():
-        status = fact["metadata"].get("status") or []
-        for word in status if isinstance(status, list) else [status]:
-            if str(word).casefold() in OUTDATED:
-                found[id].append(f"status: {word}")
+        for name in (*fact["document"], fact["document"][-1].rpartition(".")[0]):
+            by_name[name.casefold()].add(id)
+    for id, fact in facts.items():
+        for name in _listed(fact, "supersedes"):
+            same = by_name.get(name.casefold(), set()) - {id}
+            if len(same) == 1:  # and no other
+                found[same.pop()].append(f"superseded by {fact['document'][0]}")
+    for id, fact in facts.items():
+        stated = [word for word in _listed(fact, "status") if word.casefold() in OUTDATED]
+        found[id] += [f"status: {word}" for word in stated]
         begins, ends = fact["valid"]
         found[id] += [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
     return {id: f"({'; '.join(texts)})" for id, texts in found.items() if texts}
 
 
-def _superseded(facts: Mapping[str, Fact]) -> list[tuple[str, str]]:
-    """(old, new) where the metadata of the new document name the old one, and no other."""
-    by_name: dict[str, set[str]] = defaultdict(set)
-    for id, fact in facts.items():
-        for name in (*fact["document"], fact["document"][-1].rpartition(".")[0]):
-            by_name[name.casefold()].add(id)
-    found = []
-    for id, fact in facts.items():
-        old = fact["metadata"].get("supersedes") or []
-        for name in old if isinstance(old, list) else [old]:
-            same = by_name.get(str(name).strip().casefold(), set()) - {id}
-            if len(same) == 1:
-                found.append((*same, id))
-    return found
+def _listed(fact: Fact, name: str) -> list[str]:
+    """The words of metadata under this name."""
+    value = fact["metadata"].get(name) or []
+    return [str(word).strip() for word in (value if isinstance(value, list) else [value])]
 
 
 # The anchors of a document, and whether it writes the day before the month.
@@ -207,41 +199,22 @@ class Times:
         """The words of an expression."""
         return one_line(self.text[when.char_start - self.start : when.char_end - self.start], 80)
 
-    def _is_in(self, shown: str, expression: When, of_part: bool) -> bool:
-        """Is an expression in the part that is shown, and not another one with the same words?"""
-        words, text = self.words(expression), " ".join(self.text.split())
-        if of_part or text.count(words) < 2:
-            return words in shown
-        at, end = expression.char_start - self.start, expression.char_end - self.start
-        before = _STOP.split(self.text[max(at - AROUND, 0) : at])[-1]
-        after = _STOP.split(self.text[end : end + AROUND])[0]
-        parts = (" ".join(part.split()) for part in (f"{before}{words}", f"{words}{after}"))
-        return any(0 < text.count(part) <= shown.count(part) for part in parts)
-
     def note(self, shown: str, among: Iterable[When] | None = None, date: str = "") -> str:
         """`(said 2023-05-25; last Saturday = 2023-05-20)`: the resolved expressions of the part
         that is shown, "" for none. `date` already stands beside the part. `among` are the
         expressions of the part."""
         if not self.anchors:
             return ""
-        date, expressions = date[:10], self.when if among is None else among
-        flat, of_part = " ".join(shown.split()), among is not None
-        seen = [
-            expression
-            for expression in expressions
-            if expression.anchor and self._is_in(flat, expression, of_part)
-        ]
-        parts = []
-        for anchor, group in groupby(seen[:SHOWN], key=lambda expression: expression.anchor):
-            pairs = (
-                (self.words(expression), span(expression.start, expression.end))
-                for expression in group
-            )
-            meant = list(
-                dict.fromkeys(f"{words} = {days}" for words, days in pairs if days != date)
-            )
-            parts += [*meant] if anchor == date else [f"said {anchor}", *meant]
-        return f"({'; '.join(parts)})" if parts else ""
+        flat, date = " ".join(shown.split()), date[:10]
+        resolved = [when for when in (self.when if among is None else among) if when.anchor]
+        seen = [when for when in resolved if self.words(when) in flat][:SHOWN]
+        parts = list[str]()
+        for anchor, group in groupby(seen, key=lambda when: when.anchor):
+            parts += [f"said {anchor}"] if anchor != date else []
+            for when in group:
+                days = span(when.start, when.end)
+                parts += [f"{self.words(when)} = {days}"] if days != date else []
+        return f"({'; '.join(dict.fromkeys(parts))})" if parts else ""
 
 
 def span(start: str, end: str) -> str:
@@ -279,15 +252,3 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
 
 def of_passages(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, Times]:
     return read(snapshot, snapshot.by_key("passages", list(ids), "id", list(COLUMNS)).to_pylist())
-
-
-def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Times]]:
-    """The times of all passages of documents."""
-    found: dict[str, list[Times]] = {id: [] for id in ids}
-    for at in range(0, len(ids), AT_ONCE):
-        batch = ids[at : at + AT_ONCE]
-        rows = snapshot.by_key("passages", batch, "document_id", list(COLUMNS)).to_pylist()
-        times = read(snapshot, rows)
-        for row in rows:
-            found[row["document_id"]].append(times[row["id"]])
-    return found
