@@ -106,9 +106,10 @@ def _repaired(words: list[_Token]) -> list[_Token]:
             continue
         surname = last.word in lex.ZH_SURNAMES_TWO or last.word in lex.ZH_SURNAMES
         half = last.word[:2] in lex.ZH_SURNAMES_TWO and len(word) == 1
-        begun = half or (surname and last.tag[0] in "njx")
-        if begun and len(word) < 3 and loose and lex.is_han(word):
-            out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 武田信|玄
+        begun = half or (surname and last.tag[0] in "njxa")
+        sounds = last.tag + tag == "ans" and _SOUNDS_ONLY.fullmatch(word) is not None
+        if begun and len(word) < 3 and (loose or sounds) and lex.is_han(word):
+            out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 武田信|玄, 高|德纳
             continue
         if last.word + word[0] in lex.ZH_SURNAMES_TWO:
             out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 欧|阳修

@@ -7,6 +7,7 @@ import html
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence, Set
+from itertools import pairwise
 
 from graphrag_mcp.text.citing import without_fingerprints
 from graphrag_mcp.text.terms import Patterns, is_cjk, table, without_cjk
@@ -14,6 +15,7 @@ from graphrag_mcp.text.terms import Patterns, is_cjk, table, without_cjk
 _TABLES = table(__file__)
 _FORMS = Patterns(_TABLES["forms"])
 _ENDS = {name: frozenset(words.split()) for name, words in _TABLES["sentences"].items()}
+_CONJUNCTIONS = {"", *_ENDS["conjunctions"]}
 
 # ---- sentences ----------------------------------------------------------------------------------
 _MAX_SENTENCE = 1000
@@ -134,13 +136,23 @@ _AROUND = ".,;!?()[]\"'`/–—-…‘’“”„«»，。！？、；：（�
 _WORDS = re.compile(r"(?:[A-Za-z]|[^\x00-\x7f])+(?:['&/-]++(?:[A-Za-z]|[^\x00-\x7f])+)*")
 
 
-def is_prose(sentence: str, names: Sequence[tuple[int, int]]) -> bool:
-    """Is a sentence with these names (spans, in order, none within another) running prose? It has twice as
-    many words beside them as signs (numbers, labels with a colon, code, paths, rows of tables), and no fewer
-    words than names but one; a word with a capital within the sentence is neither. Two characters of Chinese, Japanese and Korean
-    are one word.
+ENUMERATED = 4  # names in a row with commas and conjunctions alone between them are a list; three may be an address
 
-    Of eight collections, sentences with fewer than two words for a sign were code and citations."""
+
+def is_prose(sentence: str, names: Sequence[tuple[int, int]]) -> bool:
+    """Is a sentence with these names (spans, in order, none within another) running prose, and no list of names? It
+    has twice as many words beside them as signs (numbers, labels with a colon, code, paths, rows of tables), and no
+    fewer words than names but one; a word with a capital within the sentence is neither. Two characters of Chinese,
+    Japanese and Korean are one word.
+
+    Of eight collections, sentences with fewer than two words for a sign were code and citations. Of 30 enumerations in
+    minutes, blogs and articles 24 said nothing about two of their names."""
+    row = 1
+    for (_, before), (start, _) in pairwise(names):
+        between = sentence[before:start].strip(" \n*_`\"'“”")
+        row = row + 1 if between and between.strip(" ,;/|、，") in _CONJUNCTIONS else 1
+        if row == ENUMERATED:
+            return False
     parts: list[str] = []
     at = 0
     for start, end in names:

@@ -41,6 +41,7 @@ Ada Brandt married Jonas Ekholm.
 On 3 May 1911 the clerk Ada Brandt paid 20 crowns to her brother Jonas Ekholm for his boat.""".split("\n")
 SILENT = """| Ada Brandt | met Jonas Ekholm. |
 Guests: Ada Brandt, Jonas Ekholm, Mara Quillon, Bert Zorvath.
+The clerk of the harbour often wrote in those years of Ada Brandt, Jonas Ekholm, Mara Quillon and Bert Zorvath.
 let pair = new Pair(Ada Brandt, Jonas Ekholm); pair.run(); x = pair[0];
 $ time send Ada Brandt 1000 Jonas Ekholm [2] real 0m0.056s
 204.946007: Ada Brandt: (fork+0x0/0x3e4) Jonas Ekholm 1=0x1200011 arg2=0x0

@@ -109,6 +109,11 @@ def test_names_of_links_are_found_and_words_of_their_targets_are_not() -> None:
     assert {"Ida Holm", "Varde", "Ashby", "Porto"} <= found and not {"Oslo", "Paris", "Lisbon"} & found
 
 
+def test_a_surname_that_is_an_adjective_as_well_begins_its_chinese_name() -> None:
+    text = "高德纳是计算机科学家，高德纳在斯坦福大学任教。"
+    assert {(m.form, m.type) for m in extract(text)} >= {("高德纳", "person"), ("斯坦福大学", "organization")}
+
+
 AWKWARD = [
     "cookie consent accept ", "A", "a", "A ", "a ", "A.", "A. ", "Ab-", "A'", "A'b", "A of ", "A of the ", "A & ", "A, Inc", "a.", "a.b", "_", "a_", "a-",
     '"', '"a', '"a b" ', "`", "`a`", "``a''", "'", "“", "《", "《a》", "「", "(", "((A", "(A)", "A (A) ", "Abc (ABC) ", "（", "，简称",
