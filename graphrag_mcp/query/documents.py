@@ -42,8 +42,6 @@ PAGE = 30  # documents that are listed with a sentence, on several pages if need
 DIGEST, EXTRACT = 420, 1_200
 LINE = 80  # characters of a line beside its sentences
 TOKEN = 3  # characters of a token
-NAMED = 6  # documents that are named as listed above
-NAME = 40  # characters of the name of one of them
 PLACE = 12  # tokens of `Lines 1 to 6 of 36.`
 
 Shown = Callable[[], str]  # a line, made when it is shown
@@ -125,19 +123,14 @@ def list_documents(
 def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[int]:
     """Add to the page what has room of the lists, in equal shares, and at least one line of each: up to
     which line each is shown now. A list of which an earlier page had all is left out."""
-    first = not any(offsets)
-    due = [
-        number
-        for number, (listed, offset) in enumerate(zip(lists, offsets, strict=True))
-        if first or offset < len(listed.lines)
-    ]
-    taken = list(offsets)
+    taken, first = list(offsets), not any(offsets)
+    pairs = enumerate(zip(lists, offsets, strict=True))
+    due = [number for number, (listed, at) in pairs if first or at < len(listed.lines)]
     for place, number in enumerate(due):
-        share = page.room // (len(due) - place)
         listed, begin = lists[number], offsets[number]
+        share = page.room // (len(due) - place)
         part = Page(share - count_tokens(listed.head) - PLACE, page.characters)
-        for line in listed.lines[begin:]:
-            text = line()
+        for text in (line() for line in listed.lines[begin:]):
             if not part.add(text):
                 if part.blocks:
                     break
@@ -162,32 +155,27 @@ def _on_subject(
     facts, notes = documents(snapshot), note_sources.ids(snapshot)
     passing = frozenset(facts if kept is None else kept.passing_documents)
     found = on(part, subject).without(frozenset(facts) - passing)
-    only_notes = notes.issuperset(row.document for row in found.rows)
-    notes_apart = not notes.issuperset(passing) and not (found.rows and only_notes)
-    if notes_apart:
-        found = found.without(notes)
+    # Notes stand apart, unless there is nothing else.
+    apart = not notes.issuperset({row.document for row in found.rows} or passing)
+    found = found.without(notes) if apart else found
+    ids = [id for row in found.rows for id in (row.document, *row.same)]
     if by:
-        ids = [id for row in found.rows for id in (row.document, *row.same)]
         return _by_period(snapshot, _heading(subject, found, facts, kept), ids, by)
-    there = [facts[row.document] for row in found.rows if row.document in above]
+    there = above.intersection(row.document for row in found.rows)
     found = found.without(above)
     head = _heading(subject, found, facts, kept, more=bool(there))
-    dated = [row for row in found.rows if facts[row.document]["date"]]
     rows = list(found.rows)
-    if not found.ranked or sort != "date" or 2 * len(dated) >= len(rows):
+    dated = sum(bool(facts[row.document]["date"]) for row in rows)
+    if not found.ranked or sort != "date" or 2 * dated >= len(rows):
         rows.sort(key=lambda row: _order(snapshot, sort, row.document))
     else:
         head = f"{head[:-1]}, best first."
+    if there:
+        head += f" Listed above: {counted(len(there), 'documents')}."
     each = int(max(digests.SENTENCE, min(EXTRACT, room / max(len(rows), 1) - LINE)))
-    of_notes = _of_notes(part, subject) if notes_apart else []
-    lines: list[Shown] = [partial(str, line) for line in of_notes]
+    lines: list[Shown] = [partial(str, line) for line in _of_notes(part, subject)] if apart else []
     lines += [partial(row.line, each) for row in rows]
     lines += [partial(_weaker, row, at == 0) for at, row in enumerate(found.weaker)]
-    if there:
-        names = hits.names_of(snapshot)
-        listed = ", ".join(one_line(names[fact["document"][1]], NAME) for fact in there[:NAMED])
-        more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
-        head += f" Listed above: {listed}{more}."
     return Listed(joined(head, found.note), lines, frozenset(row.document for row in rows))
 
 
@@ -272,11 +260,12 @@ def _all(part: Part, sort: str, by: str, room: int) -> Listed:
 
 def _order(snapshot: Snapshot, sort: str, id: str) -> tuple[str | int, str]:
     fact = documents(snapshot)[id]
-    if sort == "size":
-        return -_sizes(snapshot)[id][0], fact["uri"]
-    return fact["document"][2].casefold() if sort == "title" else fact["moment"] or "9999", fact[
-        "uri"
-    ]
+    orders = {
+        "date": fact["moment"] or "9999",
+        "title": fact["title"].casefold(),
+        "size": -_sizes(snapshot)[id][0] if sort == "size" else 0,
+    }
+    return orders[sort], fact["uri"]
 
 
 @once

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import digests, entities, hits, literals, local, render, text_search
-from graphrag_mcp.query.filters import Part, documents
+from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.notes import missing
 from graphrag_mcp.query.plugin import plugin_of
 from graphrag_mcp.query.survey import Line, survey
@@ -22,9 +22,8 @@ from graphrag_mcp.text.terms import lists_of, normalise_name
 NAME_WORDS = 5  # of a subject that may be a name
 SUBJECT = 80  # characters of a subject in the line above its list
 
-# Between the subjects of a list: commas and their like, not those of a number.
-_BETWEEN = re.compile(r"([,;，；、](?!\d)|\n)")
-_OPENING, _CLOSING = "“«「", "”»」"  # quotation marks
+# A subject of a list: what stands between commas and their like, not those of a number or in quotation marks.
+_PART = re.compile(r'(?:"[^"]*"|[“«「][^”»」]*[”»」]|\d[,;]\d|[^,;，；、\n])+')
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,11 @@ class Found:
 
 def subjects(snapshot: Snapshot, query: str) -> list[str]:
     """The subjects that a query lists. A question, a name, and what a colon says more of are one."""
-    found = list(dict.fromkeys(filter(None, _parts(query))))
+    found = dict.fromkeys(part.strip() for part in _PART.findall(query) if part.strip())
     if len(found) < 2 or query.endswith(("?", "？")) or ":" in query:
         return [query]
     row, _ = entities.resolve(snapshot, query)
-    return [query] if row is not None and _is_called(row, query) else found
-
-
-def _parts(query: str) -> list[str]:
-    """The parts of a query between commas and their like that stand outside of quotation marks."""
-    parts, depth, straight = [""], 0, False
-    for piece in _BETWEEN.split(query):
-        if _BETWEEN.fullmatch(piece) and not straight and depth <= 0:
-            parts.append("")
-            continue
-        parts[-1] += piece
-        straight ^= piece.count('"') % 2 == 1
-        depth += sum(map(piece.count, _OPENING)) - sum(map(piece.count, _CLOSING))
-    return [part.strip() for part in parts]
+    return [query] if row is not None and _is_called(row, query) else list(found)
 
 
 def on(part: Part, subject: str) -> Found:
@@ -101,24 +87,24 @@ def _is_called(row: Mapping[str, Any], asked: str) -> bool:
 def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
     """Every document in which the index knows the entity, or that holds one of its names."""
     _, snapshot, kept = part
-    aliases = (form for form in entity["aliases"])
-    forms = [entity["title"]]
-    forms += [form for form in aliases if not entities.holds(entity, normalise_name(form))]
+    aliases = [
+        form for form in entity["aliases"] if not entities.holds(entity, normalise_name(form))
+    ]
+    forms = [entity["title"], *aliases]
     units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
     ids = sorted(set(values_of(units["document_id"])))
     columns = ["id", "document_id", "position", "entity_ids"]
     rows = snapshot.by_key("passages", ids, "document_id", columns).to_pylist()
     rows.sort(key=lambda row: row["position"])
-    # A passage with the name in its text says more of it than one that the index knows to speak of it.
-    naming = [
-        row
-        for row in text_search.naming(snapshot, forms, kept)
-        if any(literals.is_word(row["text"], form, " " not in form) for form in forms)
-    ]
     known = entities.name_ids([entity])
     passage: dict[str, str] = {}
-    for row in [*naming, *(row for row in rows if not known.isdisjoint(row["entity_ids"]))]:
-        passage.setdefault(row["document_id"], row["id"])
+    # A passage with the name in its text says more of it than one that the index knows to speak of it.
+    for row in text_search.naming(snapshot, forms, kept):
+        if any(literals.is_word(row["text"], form, " " not in form) for form in forms):
+            passage.setdefault(row["document_id"], row["id"])
+    for row in rows:
+        if not known.isdisjoint(row["entity_ids"]):
+            passage.setdefault(row["document_id"], row["id"])
 
     def line(id: str, room: int) -> str:
         for hit in hits.read(snapshot, [(id, 1.0)]):
@@ -126,8 +112,7 @@ def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
             return render.line(hit, text)
         return ""
 
-    order = sorted(passage, key=lambda id: documents(snapshot)[id]["uri"])
-    found = [Row(document, partial(line, passage[document])) for document in order]
+    found = [Row(document, partial(line, id)) for document, id in passage.items()]
     return Found(f'naming "{one_line(forms[0], SUBJECT)}"', found)
 
 

@@ -330,7 +330,7 @@ def test_a_subject_whose_documents_are_listed_above_names_them(tmp_path: Path) -
     trap = InlineText("A worm spread by phishing mails in May. The bank closed its counters.", "trap.txt")
     snapshot = indexed(tmp_path, [trap, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
     text = list_documents(snapshot, query="worm, phishing").text
-    assert 'No document says anything on "phishing"' not in text and "Listed above: trap.txt." in text, text
+    assert 'No document says anything on "phishing"' not in text and "Listed above: 1 document." in text, text
 
 
 def test_sentences_that_differ_in_a_name_are_lines_of_their_own_and_those_in_the_same_words_are_counted(tmp_path: Path) -> None:
