@@ -151,10 +151,6 @@ def search(options: argparse.Namespace) -> int:
     reason = f"Mode {mode}: {reason}" if with_reason else ""
     if mode == "drift" and snapshot:
         return show(options, _drift(app, corpora[0], options.query, budget))
-    if mode == "text":
-        asked_for = {"filters": options.filter, "cursor": options.cursor}
-        found = text_search.search(parts, options.query, **asked_for, **budget)
-        return _shown(options, found, reason)
     request = Request(
         options.query,
         level=options.level,
@@ -167,6 +163,8 @@ def search(options: argparse.Namespace) -> int:
     )
     asked = snapshot and (options.answer or app.reads_with_models(corpora[0]))
     askers = {"": app.asker(corpora[0])} if asked else {}
+    if mode == "text":
+        return _shown(options, text_search.search(parts, request), reason)
     if mode == "global":
         return _shown(options, global_.search(parts, request, askers), reason)
     return _shown(options, local.search(parts, request, askers), reason)

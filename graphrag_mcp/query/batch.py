@@ -11,7 +11,7 @@ from graphrag_mcp.packing.page import OVERHEAD, Page, finished, page_of
 from graphrag_mcp.query import hits, local, note_hits, render
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.local import Corpus
-from graphrag_mcp.query.notes import absences
+from graphrag_mcp.query.notes import absences, joined
 from graphrag_mcp.query.render import Form, Limits
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.survey import GAP, Line, Survey, survey
@@ -39,15 +39,14 @@ def several(
 ) -> SearchResult:
     """Several questions in one result, in one corpus (its name is "") or in several; each is asked as
     `request` says."""
-    budget, note = request.budget(QUERIES_TOKENS)
     distinct = list(dict.fromkeys(query.strip() for query in queries if query.strip()))
     asked = distinct[:MOST_QUERIES]
-    more = (
-        f"Only the first {MOST_QUERIES} queries were asked." if len(distinct) > len(asked) else ""
-    )
-    result = local.begun(corpora, "local")
-    result.hint = f"{note} {more}".strip()
-    parts = local.narrowed(local.with_text(corpora), request.filters, request.min_rating)
+    begun = local.begin(corpora, replace(request, cursor=""), "local", QUERIES_TOKENS)
+    result, budget, parts = begun.result, begun.budget, begun.parts
+    if begun.over:
+        return result
+    if len(distinct) > len(asked):
+        result.hint = joined(result.hint, f"Only the first {MOST_QUERIES} queries were asked.")
     page = page_of(result, budget)
     last = min(len(asked), max(page.room // LEAST, 1))
     if page.room < 2 * LEAST * len(asked):  # for the line on what has no room

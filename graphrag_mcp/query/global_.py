@@ -52,22 +52,18 @@ def search(
     """Global search in one corpus or in several: `request` against `corpora`, with the models of
     `askers` by corpus."""
     request = replace(request, query=request.query.strip())
-    budget, note = request.budget(DEFAULT_TOKENS)
-    result, corpora = local.begun(corpora, "global"), local.with_text(corpora)
-    if not corpora:
-        return finish(local.without_text(result), budget)
     asked = f"global|{request.query}|{request.level}|{[*request.filters, request.min_rating]}"
-    parts = local.narrowed(corpora, request.filters, request.min_rating)
-    offsets, cursor = local.paging(corpora, asked, request.cursor, 1)
-    if offsets is None:
-        return finish(local.stale(result), budget)
-    result.hint = joined(note, *(_notes(part, request.level) for part in parts))
+    begun = local.begin(corpora, request, asked, DEFAULT_TOKENS)
+    result, budget, parts, cursor = begun.result, begun.budget, begun.parts, begun.cursor
+    if begun.over:
+        return result
+    result.hint = joined(result.hint, *(_notes(part, request.level) for part in parts))
 
     def plain(result: SearchResult) -> SearchResult:
         result.communities = []
-        return show(result, parts, budget, request, offsets[0], cursor)
+        return show(result, parts, budget, request, begun.offset, cursor)
 
-    if not request.answer or len(corpora) > 1:
+    if not request.answer or len(parts) > 1:
         result.hint = joined(result.hint, local.ONE_ANSWER if request.answer else "")
         return plain(result)
     name, snapshot, _ = parts[0]

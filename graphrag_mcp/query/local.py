@@ -7,7 +7,7 @@ of the ranking. An empty question gives an overview. Without `answer` it asks no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Unpack
@@ -44,6 +44,7 @@ IN_TIME = 75  # tokens of the room for each passage in order of time, so that al
 NEAR = 5  # names that are told where nothing was found
 ONE_ANSWER = "An answer is made of one corpus: ask with that corpus alone."
 UNSAID = "No sentence says something on this. Ask with breadth=passages, or in other words."
+STALE = "This cursor belongs to another question or to an earlier state of the index."
 OTHER_MODEL = (
     "The vectors of this index were made with {}, not with {}, so the words of the question alone"
     " decided; index again, or set embedding_model to the former."
@@ -67,18 +68,12 @@ def search(
     passage contains."""
     left = answer.deadline(request.options.seconds)
     request = replace(request, query=request.query.strip())
-    budget, note = request.budget(DEFAULT_TOKENS)
-    result = begun(corpora, "local")
-    result.hint = note
-    corpora = with_text(corpora)
-    if not corpora:
-        return finish(without_text(result), budget)
     form = request.form.breadth, request.form.sort
     asked = f"local|{request.query}|{form}|{[*request.filters, request.min_rating]}"
-    offsets, cursor = paging(corpora, asked, request.cursor, 1)
-    if offsets is None:
-        return finish(stale(result), budget)
-    parts = narrowed(corpora, request.filters, request.min_rating)
+    begun = begin(corpora, request, asked, DEFAULT_TOKENS)
+    result, budget, parts, cursor = begun.result, begun.budget, begun.parts, begun.cursor
+    if begun.over:
+        return result
     if not request.query and not any(kept and kept.first for _, _, kept in parts):
         from graphrag_mcp.query import topic_map
 
@@ -87,7 +82,7 @@ def search(
         return topic_map.overview(result, parts, budget)
     sources, notes = found_in(parts, request, askers or {})
     useful = [source for source in sources if source.useful]
-    several = ONE_ANSWER if request.answer and len(corpora) > 1 else ""
+    several = ONE_ANSWER if request.answer and len(parts) > 1 else ""
     result.hint = joined(result.hint, *notes, several)
     if not useful:
         return _not_found(result, sources, budget)
@@ -98,10 +93,10 @@ def search(
         result.hint = joined(result.hint, f"Nothing in {', '.join(empty)}.")
 
     def plain(result: SearchResult) -> SearchResult:
-        return show(result, useful, budget, offsets[0], cursor, request)
+        return show(result, useful, budget, begun.offset, cursor, request)
 
     asks = request.answer and request.query and not request.cursor.strip()
-    if not asks or len(corpora) > 1:
+    if not asks or len(parts) > 1:
         return plain(result)
     result.hint = joined(result.hint, absences(useful)[0])
     (source,) = useful
@@ -233,31 +228,40 @@ def _tell(
 # ---- corpora -----------------------------------------------------------------------------------
 
 
-def begun(corpora: Sequence[Corpus], mode: str) -> SearchResult:
-    """The result of a search in these corpora, still empty."""
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A search that has begun: its result, still empty, its budget, the corpora that hold text with their filters,
+    where its page begins, and how the cursor of the next one is written. `over`: there is nothing to search or
+    to go on with, and the result says so."""
+
+    result: SearchResult
+    budget: int
+    parts: Sequence[Part]
+    offset: int
+    cursor: Cursor
+    over: bool = False
+
+
+def begin(corpora: Sequence[Corpus], request: Request, asked: str, default: int) -> Begun:
+    """Begin a search. `asked`: its mode and all that its pages depend on, behind lines; `default`: its budget where
+    none is given."""
+    budget, note = request.budget(default)
     names = [name or snapshot.manifest.corpus for name, snapshot in corpora]
-    coverage = {"corpora": len(names)} if len(names) > 1 else {}
-    return SearchResult(mode=mode, corpus=",".join(names), coverage=coverage)
-
-
-def with_text(corpora: Iterable[Corpus]) -> list[Corpus]:
-    """Those that hold any passage."""
-    return [corpus for corpus in corpora if corpus[1].manifest.counters.get("passages", 0)]
-
-
-def without_text(result: SearchResult) -> SearchResult:
-    """The result where there is nothing to search in."""
-    result.state, result.text = "not_found", "This corpus holds no text yet."
-    result.hint = "Add documents with index_documents."
-    result.next_call = 'index_documents(paths=["..."])'
-    return result
-
-
-def stale(result: SearchResult) -> SearchResult:
-    """The result for a cursor of another generation or another question."""
-    result.state, result.hint = "stale", "Search again without a cursor."
-    result.text = "This cursor belongs to another question or to an earlier state of the index."
-    return result
+    result = SearchResult(mode=asked.partition("|")[0], corpus=",".join(names), hint=note)
+    result.coverage = {"corpora": len(names)} if len(names) > 1 else {}
+    searched = [corpus for corpus in corpora if corpus[1].manifest.counters.get("passages", 0)]
+    offsets, cursor = paging(searched, asked, request.cursor, 1)
+    if searched and offsets is not None:
+        parts = narrowed(searched, request.filters, request.min_rating)
+        return Begun(result, budget, parts, offsets[0], cursor)
+    if not searched:
+        result.state, result.text = "not_found", "This corpus holds no text yet."
+        result.hint = "Add documents with index_documents."
+        result.next_call = 'index_documents(paths=["..."])'
+    else:
+        result.state, result.hint = "stale", "Search again without a cursor."
+        result.text = STALE
+    return Begun(finish(result, budget), budget, (), 0, cursor, over=True)
 
 
 def paging(

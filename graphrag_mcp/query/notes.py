@@ -122,9 +122,7 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
         if counts and no_form_occurs(word, found.terms, unknown):
             absent.append(bare)
     instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
-    return joined(
-        not_there([snapshot], absent), _listed("Looked for instead", [*instead][:INSTEAD])
-    )
+    return joined(not_there([snapshot], absent), listed("Looked for instead", [*instead][:INSTEAD]))
 
 
 def not_there(snapshots: Sequence[Snapshot], words: Sequence[str]) -> str:
@@ -143,7 +141,3 @@ def listed(what: str, words: Sequence[str]) -> str:
     more = f" and {len(words) - ABSENT} more" if len(words) > ABSENT else ""
     shown = ", ".join(repr(one_line(word, 80)) for word in words[:ABSENT])
     return f"{what}: {shown}{more}." if words else ""
-
-
-def _listed(what: str, words: Sequence[str]) -> str:
-    return f"{what}: {', '.join(map(repr, words))}." if words else ""

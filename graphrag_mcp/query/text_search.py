@@ -5,13 +5,14 @@ An exact search reads every passage. Knows neither entities nor reports."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.compute as pc
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.names.extract import terms_of
-from graphrag_mcp.packing.budget import clamp_budget, one_line
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import local, render
 from graphrag_mcp.query.candidates import PROPOSED, bm25
@@ -79,37 +80,26 @@ def search_text(
     filters: Sequence[str] = (),
 ) -> SearchResult:
     """Full text over the passages. What is in quotes must occur literally (case, width aside)."""
-    parts = [("", snapshot)]
-    return search(parts, query, max_tokens=max_tokens, cursor=cursor, filters=filters)
+    request = Request(query, max_tokens, cursor, filters, beside=0)
+    return search([("", snapshot)], request)
 
 
-def search(
-    corpora: Sequence[local.Corpus],
-    query: str,
-    *,
-    max_tokens: int = DEFAULT_TOKENS,
-    cursor: str = "",
-    filters: Sequence[str] = (),
-    beside: int = 0,
-) -> SearchResult:
-    """The same in several corpora. `beside`: tokens that a note may take beside the budget."""
-    budget, note = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    result = local.begun(corpora, "text")
-    result.hint = joined(note, length_note(query))
-    corpora = local.with_text(corpora)
-    if not corpora:
-        return finish(local.without_text(result), budget)
-    query = query.strip()[:QUERY_CHARACTERS]
+def search(corpora: Sequence[local.Corpus], request: Request) -> SearchResult:
+    """The same in several corpora."""
+    note = length_note(request.query)
+    query = request.query.strip()[:QUERY_CHARACTERS]
+    begun = local.begin(corpora, request, f"text|{query}|{[*request.filters]}", DEFAULT_TOKENS)
+    result, budget = begun.result, begun.budget
+    if begun.over:
+        return result
     if not query:
         what = "the query is empty"
         raise BadInput(what, 'Give words to find, with exact ones in quotes: "to be or not"')
-    offsets, page = local.paging(corpora, f"text|{query}|{[*filters]}", cursor, 1)
-    if offsets is None:
-        return finish(local.stale(result), budget)
+    result.hint = joined(result.hint, note)
     sources: list[Source] = []
     literals: list[str] = []
     nowhere: list[list[str]] = []
-    for name, snapshot, kept in local.narrowed(corpora, filters):
+    for name, snapshot, kept in begun.parts:
         found = matches(snapshot, query, kept)
         literals = found.literals or literals
         sources.append(Source(snapshot, found.ranking, name))
@@ -117,17 +107,17 @@ def search(
         for message in filter(None, (kept.note if kept else "", found.note)):
             result.hint = joined(result.hint, f"In {name}: {message}" if name else message)
     missing = [word for word in nowhere[0] if all(word in words for words in nowhere)]
-    where = "this corpus" if len(corpora) == 1 else "these corpora"
+    where = "this corpus" if len(begun.parts) == 1 else "these corpora"
     result.hint = joined(result.hint, listed(f"Nowhere in {where}", missing))
     result.coverage["passages"] = sum(len(source.found.passages) for source in sources)
     useful = [source for source in sources if source.useful]
     if not useful:
         sought = ", ".join(f'"{one_line(literal, 80)}"' for literal in literals)
         count = sum(snapshot.manifest.counters.get("passages", 0) for _, snapshot in corpora)
-        passing = " and passes the filters" if filters else ""
+        passing = " and passes the filters" if request.filters else ""
         result.state = "not_found"
         result.text = f"Nothing in {counted(count, 'passages')} holds {sought or 'any of these words'}{passing}."
-        if filters and not missing:
+        if request.filters and not missing:
             result.text += " Without the filters there is something."
         result.hint = joined(result.hint, "Try fewer words without quotes, or local_search.")
         return finish(result, budget)
@@ -144,8 +134,8 @@ def search(
         every=bool(literals),
         window=render.WINDOW if several else 0,
     )
-    request = Request(query, form=form, beside=beside)
-    return local.show(result, useful, budget, offsets[0], page, request)
+    shown = replace(request, query=query, form=form)
+    return local.show(result, useful, budget, begun.offset, begun.cursor, shown)
 
 
 def matches(snapshot: Snapshot, query: str, kept: Filters | None = None, of: str = "id") -> Matches:

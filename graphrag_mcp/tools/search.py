@@ -131,16 +131,12 @@ async def search_text(
 ) -> CallToolResult:
     """Exact words, names, numbers; "a phrase", "a" OR "b"."""
     from graphrag_mcp.query import text_search
+    from graphrag_mcp.query.request import Request
 
     inner, whole = budgets(ctx, max_tokens, DEFAULT, corpus)
-    work = partial(
-        text_search.search,
-        query=query,
-        max_tokens=inner,
-        cursor=cursor,
-        filters=filters,
-        beside=for_notes(ctx, max_tokens),
-    )
+    beside = for_notes(ctx, max_tokens)
+    request = Request(query, inner, cursor, filters, beside=beside)
+    work = partial(text_search.search, request=request)
     return await read(ctx, "search_text", corpus, work, whole, ())
 
 
