@@ -54,7 +54,7 @@ def _count_once(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
     bearers = lists_of((title[id].split()[-1], id) for id in named if " " in title[id])
     for id in named:
         people = bearers.get(title[id], [])
-        if len(people) == 1:
+        if len(people) == 1 and len(named[people[0]]) >= NAMED_BY:
             (person,) = people
             if 2 * len(named[id] & named[person]) > len(named[person]):
                 named[person] |= named[id]

@@ -30,7 +30,7 @@ KINDS = {
 }
 SAME = 5  # entities that documents define under one name and that are given at once
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
-IDS = 20
+IDS = 50
 GIVEN = 2_000  # characters of one string of ids that are read
 _ALIAS = re.compile(r"([tderc])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
 # A place as citations and editors write it: notes/b.md:1-3, notes/b.md:3, notes/b.md#L3-L5

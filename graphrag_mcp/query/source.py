@@ -49,6 +49,7 @@ from graphrag_mcp.types import SourceResult
 Row = dict[str, Any]
 
 NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
+LISTED = 20  # ids of a call that stand one by one
 THREADS = 3  # documents of which the mails of their thread are named
 LED = 4  # tokens around the call for the rest
 LEAST = 40  # tokens of a beginning: a head and about one sentence
@@ -176,31 +177,32 @@ def _fair(
     """The first passages of every id that fit, then the second ones, in reading order; and the call for the others,
     which has room beside them."""
     turns = sorted(range(len(parts)), key=lambda at: parts[at].turn)
-    taken: list[int] = []
+    prices: list[int] = []
+    for number, at in enumerate(turns):
+        below = any(parts[at].continues(parts[other]) for other in turns[:number])
+        item = parts[at].brief if below else parts[at].item
+        prices.append(sending.price(result, quoted(item.text)).tokens)
+    count = len(turns) if sum(prices) <= room else 0
     first = parts[0].item
     call = _call(parts, min(max(4_000, int(first.tokens * 1.2) + 300), HIGHEST), options)
-    for number, at in enumerate(turns, 1):
-        below = any(parts[at].continues(parts[other]) for other in taken)
-        item = parts[at].brief if below else parts[at].item
-        room -= sending.price(result, quoted(item.text)).tokens
-        rest = sorted(turns[number:])
-        following = _call([parts[other] for other in rest], 0, options) if rest else ""
-        if room < (count_tokens(following) + LED if following else 0):
+    while count < len(turns):
+        room -= prices[count]
+        following = _call([parts[at] for at in sorted(turns[count + 1 :])], 0, options)
+        if room < count_tokens(following) + LED:
             break
-        taken, call = [*taken, at], following
+        count, call = count + 1, following
     # Where not even one fits, the call with the same budget could only give the same.
-    chosen = [parts[at] for at in sorted(taken or turns[:1])]
+    chosen = [parts[at] for at in sorted(turns[: max(count, 1)])]
     pairs = zip([None, *chosen], chosen, strict=False)
-    return [
-        part.brief if last and part.continues(last) else part.item for last, part in pairs
-    ], call
+    shown = [part.brief if last and part.continues(last) else part.item for last, part in pairs]
+    return shown, call if count < len(turns) else ""
 
 
 def _call(parts: Sequence[Part], max_tokens: int, options: str) -> str:
     """The call for what is left; many that follow each other in a document are one id (`t33.2+`)."""
     rest = [part.item for part in parts]
     ids = [item.id for item in rest]
-    if len(ids) > IDS:
+    if len(ids) > LISTED:
         ids = [
             item.id + ("+" if at + 1 < len(rest) and _follows(item, rest[at + 1]) else "")
             for at, item in enumerate(rest)
