@@ -41,7 +41,7 @@ from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import Size
 from graphrag_mcp.packing.page import finish
-from graphrag_mcp.text.terms import table
+from graphrag_mcp.text.terms import lists_of, table
 from graphrag_mcp.tools.limits import CHARACTERS, as_json, excess
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.trust.fencing import SUBJECT, sealed, unsealed
@@ -518,7 +518,8 @@ class OurTool(Tool):
         if what := excess(arguments, whole):
             message = f"{what[:1].upper()}{what[1:]} Call it as {usage(self)}."
             return sent(encodable(message), is_error=True)
-        strange, wrong = _unknown(self, arguments), _wrong(self, arguments)
+        strange = _unknown(self, arguments)
+        wrong = [*_twice(names, arguments), *_wrong(self, arguments)]
         reads = self.annotations is not None and self.annotations.read_only_hint
         if wrong or (strange and not reads):
             message = " ".join([*wrong[:4], *strange, f"Call it as {usage(self)}."])
@@ -587,6 +588,20 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
         advice = f"did you mean {near!r}?" if near else listed
         sentences.append(f"{tool.name} has no argument {name[:60]!r}; {advice}")
     return sentences
+
+
+def _twice(names: Mapping[str, str], arguments: Mapping[str, Any]) -> list[str]:
+    """A sentence for each argument that stands under two of its names with two values, of which one would be lost."""
+    given = lists_of(
+        (names[written], written)
+        for written, value in arguments.items()
+        if written in names and value is not None
+    )
+    return [
+        f"{' and '.join(written)} are one argument, {name}: give it once."
+        for name, written in given.items()
+        if any(arguments[other] != arguments[written[0]] for other in written)
+    ]
 
 
 def _wrong(tool: Tool, arguments: dict[str, Any]) -> list[str]:

@@ -247,3 +247,10 @@ def test_the_budget_holds_for_the_text_that_is_sent(snapshot: Snapshot) -> None:
             text = sent.content[0].text  # type: ignore[union-attr]
             assert sent.structured_content is None and 100 < count_tokens(text) <= budget, (search, budget)
     assert SAMPLE.is_dir()
+
+
+def test_an_argument_under_two_of_its_names_is_refused_where_one_value_would_be_lost(call: Caller) -> None:
+    said = call.bad("local_search", corpus="dated", query="Port Kell", filters=["date>=2020"], where=["uri=*a"])
+    assert "filters and where are one argument, filters: give it once." in said
+    call.good("local_search", corpus="dated", query="Port Kell", q="Port Kell")
+    call.good("local_search", corpus="dated", query="Port Kell", filters=["date>=2020"], where=None)
