@@ -4,7 +4,7 @@ applies edits. The only module with a state: what it has read of the generation 
 Every touched entity and pair is recomputed from all its remaining mentions and evidence, so the
 result of any history equals a fresh index; untouched rows are not read. A name that becomes an
 entity (or stops being one, or is found to be an alias) changes the pairs of every unit that holds
-it, also of units that were not edited; `_reopened` finds those units."""
+it, also of units that were not edited; the loop of `merge` finds those units."""
 
 from __future__ import annotations
 
@@ -150,28 +150,28 @@ def merge(
     if snapshot is not None and not PLUGGED.keys().isdisjoint(snapshot.manifest.tables):
         for row in _read(state, "evidence", state.gone, "text_unit_id", pairs_from_table):
             stated.update(filter(None, (row.source_key, row.target_key)))
-    _gather(state, named.union(stated, changed.keys, *changed.pairs))
-    groups, entity_of = group(state.by_key, state.edits)
-    reopened: set[str] = set()
-    # What one unit holds may move names of others.
-    while more := _reopened(state, entity_of) - reopened:
-        reopened |= more
-        for row in _read(state, "mentions", more, "text_unit_id", mentions_from_table):
+    keys = named.union(stated, changed.keys, *changed.pairs)
+    reopened, by_hand = set[str](), set(changed.pairs)
+    while True:  # what one unit holds may move names of others
+        _gather(state, keys)
+        groups, entity_of = group(state.by_key, state.edits)
+        moved = _moved(state, entity_of)
+        # Old units whose pairs change although their text did not, and relationships that were made by
+        # hand, which come and go with their ends.
+        units = {row.text_unit_id for key in moved for row in state.by_key[key]}
+        units -= fresh.keys() | reopened
+        edited = concerned(state.edits, moved) if state.edits.pairs else ()
+        pairs_by_hand = {(edit.keys[0], edit.keys[1]) for edit in edited} - by_hand
+        if not units and not pairs_by_hand:
+            break
+        reopened |= units
+        by_hand |= pairs_by_hand
+        keys = set(chain.from_iterable(pairs_by_hand))
+        for row in _read(state, "mentions", units, "text_unit_id", mentions_from_table):
             state.by_unit.setdefault(row.text_unit_id, []).append(row)
-        mentioned = {row.key for rows in state.by_unit.values() for row in rows}
-        for row in _read(state, "evidence", more, "text_unit_id", pairs_from_table):
-            mentioned.update(filter(None, (row.source_key, row.target_key)))
-        _gather(state, mentioned)
-        groups, entity_of = group(state.by_key, state.edits)
-    # Relationships that were made by hand come and go with their ends.
-    by_hand: set[Pair] = set(changed.pairs)
-    if state.edits.pairs:
-        for edit in concerned(state.edits, _moved(state, entity_of)):
-            source, target = edit.keys
-            by_hand.add((source, target))
-    if by_hand:
-        _gather(state, {key for pair in by_hand for key in pair})
-        groups, entity_of = group(state.by_key, state.edits)
+            keys.add(row.key)
+        for row in _read(state, "evidence", units, "text_unit_id", pairs_from_table):
+            keys.update(filter(None, (row.source_key, row.target_key)))
     merged = Merge()
     merged.changes["mentions"] = Change(
         gone=sorted(state.gone),
@@ -225,13 +225,6 @@ def _gather(state: _State, keys: set[str]) -> None:
             for item in row["evidence"]:
                 state.texts[item["text_unit_id"], item["start"], item["end"]] = item["text"]
         pending = related - state.known
-
-
-def _reopened(state: _State, entity_of: Mapping[str, str]) -> set[str]:
-    """Old units whose pairs change although their text did not: they hold a name whose entity
-    changed."""
-    moved = _moved(state, entity_of)
-    return {row.text_unit_id for key in moved for row in state.by_key[key]} - state.fresh.keys()
 
 
 def _moved(state: _State, entity_of: Mapping[str, str]) -> set[str]:
