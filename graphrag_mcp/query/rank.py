@@ -31,7 +31,7 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A passage with the parts of its score, and its score relative to the best passage. `summary`
+    """A passage with its score: `total` as the features add up, `score` relative to the best passage. `summary`
     is that of `Candidate`."""
 
     id: str
@@ -40,12 +40,9 @@ class Ranked:
     position: int = 0
     entity_ids: Sequence[str] = ()
     terms: str = ""
-    parts: Mapping[str, float] = field(default_factory=dict)
+    total: float = 0.0
     score: float = 0.0
     summary: float = 0.0
-
-    def total(self) -> float:
-        return sum(self.parts.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +109,12 @@ def retrieve(
     repeated = candidates.copies(snapshot, found.passages.values())
     first = FirstRound(top, weights, found.passages, copies=repeated)
     alone = scored(weighted(FIRST, weights), asked, first)
-    first = replace(first, scores=totals(alone), high=best(first, alone))
+    first = replace(first, scores=alone, high=best(first, alone))
     beside = scored(second_round(weights), asked, first)
-    parts = {id: {**alone[id], **beside[id]} for id in found.passages}
+    scores = {id: alone[id] + beside[id] for id in found.passages}
     total = snapshot.manifest.counters.get("passages", 0)
     meaning = share_of_meaning(asked, found.passages, total) if asked.vector else 0.0
-    ordered = once(ranked(found.passages, with_meaning(parts, found.passages, meaning)), repeated)
+    ordered = once(ranked(found.passages, with_meaning(scores, found.passages, meaning)), repeated)
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
         considered["near"] = sum(passage.cosine is not None for passage in found.passages.values())
@@ -128,31 +125,31 @@ def retrieve(
 
 def scaled(ordered: Sequence[Ranked]) -> list[Ranked]:
     """The passages, best first, with scores from 0 to 1, relative to the best score."""
-    top = ordered[0].total() if ordered else 0.0
-    return [
-        replace(passage, score=passage.total() / top if top > 0 else 0.0) for passage in ordered
-    ]
+    top = ordered[0].total if ordered else 0.0
+    return [replace(passage, score=passage.total / top if top > 0 else 0.0) for passage in ordered]
 
 
 def in_order(passages: Iterable[Ranked]) -> list[Ranked]:
-    return sorted(passages, key=lambda passage: (-round(passage.total(), 9), passage.id))
+    return sorted(passages, key=lambda passage: (-round(passage.total, 9), passage.id))
 
 
-def ranked(
-    passages: Mapping[str, Candidate], parts: Mapping[str, Mapping[str, float]]
-) -> list[Ranked]:
-    """The passages that have a part of a score, best first."""
-    order = sorted((-round(score, 9), id) for id, score in totals(parts).items() if parts[id])
-    top = -order[0][0] if order else 0.0
-    found = []
-    for negative, id in order:
-        passage = passages[id]
-        place = id, passage.document_id, passage.title_id, passage.position
-        score = -negative / top if top > 0 else 0.0
-        found.append(
-            Ranked(*place, passage.entity_ids, passage.terms, parts[id], score, passage.summary)
+def ranked(passages: Mapping[str, Candidate], scores: Mapping[str, float]) -> list[Ranked]:
+    """The passages that have a score, best first."""
+    found = [
+        Ranked(
+            id,
+            passages[id].document_id,
+            passages[id].title_id,
+            passages[id].position,
+            passages[id].entity_ids,
+            passages[id].terms,
+            total=score,
+            summary=passages[id].summary,
         )
-    return found
+        for id, score in scores.items()
+        if score
+    ]
+    return scaled(in_order(found))
 
 
 def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
@@ -162,9 +159,7 @@ def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
         return list(ordered)
     same = lists_of((copies.get(passage.id, passage.id), passage) for passage in ordered)
     lost = [
-        replace(passage, score=0.0, parts={**passage.parts, "copy": -passage.total()})
-        for _, *others in same.values()
-        for passage in others
+        replace(passage, score=0.0, total=0.0) for _, *others in same.values() for passage in others
     ]
     return [*(first for first, *_ in same.values()), *lost]
 
@@ -181,27 +176,19 @@ def second_round(weights: Weights) -> list[tuple[Feature, float]]:
 
 def scored(
     features: Iterable[tuple[Feature, float]], question: Question, first: FirstRound
-) -> dict[str, dict[str, float]]:
-    """Of each passage the parts of its score that are not 0, by the names of the features."""
-    found: dict[str, dict[str, float]] = {id: {} for id in first.passages}
+) -> dict[str, float]:
+    """The sum of the weighted features of each passage."""
+    found = dict.fromkeys(first.passages, 0.0)
     for feature, weight in features:
-        name = feature.__name__
-        value = feature(question, first) if weight else None
-        if value is None:
-            continue
-        for id, passage in first.passages.items():
-            if part := weight * value(passage):
-                found[id][name] = part
+        if weight and (value := feature(question, first)) is not None:
+            for id, passage in first.passages.items():
+                found[id] += weight * value(passage)
     return found
 
 
-def totals(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    return {id: sum(scores.values()) for id, scores in parts.items()}
-
-
-def best(first: FirstRound, parts: Mapping[str, Mapping[str, float]]) -> list[Candidate]:
+def best(first: FirstRound, scores: Mapping[str, float]) -> list[Candidate]:
     """The SOURCES best by the first round, each text once."""
-    order = sorted((-round(score, 9), id) for id, score in totals(parts).items())
+    order = sorted((-round(score, 9), id) for id, score in scores.items())
     by_text: dict[str, Candidate] = {}
     for _, id in order:
         by_text.setdefault(first.text(id), first.passages[id])
@@ -229,24 +216,21 @@ def share_of_meaning(question: Question, passages: Mapping[str, Candidate], tota
 
 
 def with_meaning(
-    parts: Mapping[str, Mapping[str, float]], passages: Mapping[str, Candidate], share: float
-) -> Mapping[str, Mapping[str, float]]:
-    """The parts times 1 - share, and times share how near each passage is by vector, from the middle
-    candidate (0) to the nearest (the best total of the others): words are sparse, so their zero is no
+    scores: Mapping[str, float], passages: Mapping[str, Candidate], share: float
+) -> Mapping[str, float]:
+    """The scores times 1 - share, and times share how near each passage is by vector, from the middle
+    candidate (0) to the nearest (the best score of the others): words are sparse, so their zero is no
     word at all; vectors are not."""
     cosines = {id: passage.cosine for id, passage in passages.items() if passage.cosine is not None}
     low = median(cosines.values()) if cosines else 0.0
     high = max(cosines.values(), default=0.0)
     if high <= low:
-        return parts
-    scale = share * (max(totals(parts).values()) or 1.0) / (high - low)
-    found: dict[str, dict[str, float]] = {}
-    for id, its in parts.items():
-        near = scale * max(cosines.get(id, low) - low, 0.0)
-        found[id] = {name: (1 - share) * value for name, value in its.items()}
-        if near:
-            found[id]["meaning"] = near
-    return found
+        return scores
+    scale = share * (max(scores.values()) or 1.0) / (high - low)
+    return {
+        id: (1 - share) * score + scale * max(cosines.get(id, low) - low, 0.0)
+        for id, score in scores.items()
+    }
 
 
 # ---- a reranker ----------------------------------------------------------------------------------
@@ -263,11 +247,11 @@ def reranked(
     scores = rerank(question.text[:NAME_CHARACTERS], list(texts.values()))
     if not scores or len(scores) != len(texts) or min(scores) == max(scores):
         return list(ordered)
-    low, high, top = min(scores), max(scores), ordered[0].total() or 1.0
+    low, high, top = min(scores), max(scores), ordered[0].total or 1.0
     opinion = {id: (score - low) / (high - low) for id, score in zip(texts, scores, strict=True)}
 
     def with_opinion(passage: Ranked) -> Ranked:
-        part = weight * (top * opinion.get(passage.id, 0.0) - passage.total())
-        return replace(passage, parts={**passage.parts, "reranker": part})
+        read = top * opinion.get(passage.id, 0.0)
+        return replace(passage, total=passage.total + weight * (read - passage.total))
 
     return scaled(in_order(map(with_opinion, ordered)))
