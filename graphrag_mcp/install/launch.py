@@ -25,7 +25,7 @@ from graphrag_mcp.errors import GraphRAGError, extra
 from graphrag_mcp.install.hosts import here
 from graphrag_mcp.install.install import installed
 from graphrag_mcp.llm.protocols import LOCAL
-from graphrag_mcp.llm.transport import shown_address
+from graphrag_mcp.llm.provider import shown_address
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
+from graphrag_mcp.llm.provider import Again, Refusal
 from graphrag_mcp.llm.replies import bounded, without_thoughts
-from graphrag_mcp.llm.transport import Again, Pace, Refusal, Server, Whole
+from graphrag_mcp.llm.transport import Pace, Server, Whole
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 
@@ -72,7 +73,7 @@ class Dialect:
             if about_length and _TOO_MUCH.search(refusal.message):
                 this_once |= set(LENGTHS)
             elif not part:
-                raise self._server.refused(refusal)
+                raise self._server.provider.refused(refusal)
             else:
                 left_out.add(part)
 
@@ -166,7 +167,7 @@ class OpenAIChat:
         else:
             data = await self._server.post("/chat/completions", body)
         if "choices" not in data:
-            raise Again("a reply without choices", self._server.advice())
+            raise Again("a reply without choices", self._server.provider.advice())
         choice = self._choice(data, body)
         message = choice.get("message")
         message = message if isinstance(message, dict) else {}
@@ -210,7 +211,7 @@ class OpenAIChat:
         self, answer: str, thought: str, choice: Mapping[str, Any], data: Mapping, body: Mapping
     ) -> Reply:
         """The reply, with the figures and the name that stand beside it in `data`."""
-        answer = self._server.hidden(answer)
+        answer = self._server.provider.hidden(answer)
         text = without_thoughts(answer)
         finish = str(choice.get("finish_reason") or "stop") if choice else "empty"
         if answer.strip() and not text.strip():
@@ -218,7 +219,7 @@ class OpenAIChat:
         prompts = [_text_of(message["content"]) for message in body["messages"]]
         usage = _usage(data.get("usage"), prompts, answer + thought)
         model = data.get("model")
-        model = self._server.hidden(model) if isinstance(model, str) else ""
+        model = self._server.provider.hidden(model) if isinstance(model, str) else ""
         return Reply(text, usage, FINISH.get(finish, finish), model)
 
     def _choice(self, data: Mapping[str, Any], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,7 +228,7 @@ class OpenAIChat:
         choices = data.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else {}
         choice = choice if isinstance(choice, dict) else {}
-        self._server.check(choice, body)
+        self._server.provider.check(choice, body)
         if choice.get("finish_reason") in ("error", "abort"):
             raise Again("the reply broke off")
         return choice
