@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ from graphrag_mcp.llm.replies import BadReply, words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import shared_replies
 from graphrag_mcp.store.reply_cache import Stored
-from graphrag_mcp.store.tables import Change, notes_of, open_snapshot, values_of
+from graphrag_mcp.store.tables import Change, Snapshot, notes_of, open_snapshot, values_of
 from graphrag_mcp.text.terms import content_id
 
 Row = dict[str, Any]
@@ -42,78 +41,62 @@ DOCUMENTS = 500  # read at once, so that the memory is bounded by them
 COLUMNS = ["id", "uri", "title", "text", "metadata"]
 
 
-@dataclass(frozen=True)
-class Due:
-    """What the stage has to look at. `documents`: their ids; `have`: documents with summaries; `open_`: the
-    reason of each row of `pending`; `again`: True if all summaries are made again from the same replies."""
-
-    documents: Sequence[str]
-    have: Set[str]
-    open_: Mapping[str, str]
-    again: bool
-
-
 def summaries(run: Run, refresh: bool) -> None:
     """Bring the table to what the documents and the replies about them are. `refresh`: every question
     is asked again. Where a model reads the texts in full, it is asked for none: those that there are stay
     as long as their text does."""
-    models, snapshot = run.models, run.snapshot()
+    models, snapshot, manifest = run.models, run.snapshot(), run.committed
     asks = models.extract is None or not models.asker.on
-    due = _due(run, refresh and asks)
-    written = _written(run, due.documents, asks)
+    fingerprint = models.summaries.fingerprint if models.summaries else ""
+    # all are made again, of the same replies
+    again = (refresh and asks) or fingerprint != manifest.parameters.get("summaries", "")
+    open_ = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
+    have = {*values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])}
+    asked = {row["subject"] for row in open_}
+    asked |= {correction.subject for correction in run.corrections if correction.kind == KIND}
+    due = [
+        row["id"]
+        for row in _documents(snapshot)
+        if again or row["id"] not in have or row["id"] in asked
+    ]
+    written = _written(run, due, asks)
     rows = [result.row() for result in written if result.summary is not None]
     left: list[Row] = []
     if asks:
         missing = {result.part.document_id: result for result in written if result.summary is None}
         left = [pending(KIND, id, result.part.uri, result.reason) for id, result in missing.items()]
-    replaced = due.have if due.again else {row["document_id"] for row in rows}
+    replaced = have if again else {row["document_id"] for row in rows}
     names = summarised.names_of(rows)
     # Also of an edited document without a summary: its old texts have the names of the last one.
-    named_before = (
-        summarised.corrected_documents(snapshot) if due.documents or replaced else set[str]()
-    )
-    renamed = names.keys() | (named_before - (due.have - replaced))
-    nothing_new = not rows and due.open_ == {row["id"]: row["reason"] for row in left}
-    if nothing_new and not due.again and not renamed:
+    named_before = summarised.corrected_documents(snapshot) if due or replaced else set[str]()
+    renamed = names.keys() | (named_before - (have - replaced))
+    reasons = [{row["id"]: row["reason"] for row in every} for every in (open_, left)]
+    if not rows and not again and not renamed and reasons[0] == reasons[1]:
         return
+    removed = sorted(reasons[0].keys() | reasons[1].keys())
     run.write(
         {
-            "summaries": Change(sorted(replaced & due.have), graph_to_table("summaries", rows)),
-            "pending": Change(
-                sorted({*due.open_, *(row["id"] for row in left)}), graph_to_table("pending", left)
-            ),
+            "summaries": Change(sorted(replaced & have), graph_to_table("summaries", rows)),
+            "pending": Change(removed, graph_to_table("pending", left)),
         }
     )
-    manifest = run.committed
-    fingerprint = models.summaries.fingerprint if models.summaries else ""
     run.parameters = {**manifest.parameters, **run.parameters, "summaries": fingerprint}
     numbers, moved = dict(manifest.next), Counter[str]()
     if models.extract is None:
         with run.stage("merge"):
             moved = summarised.correct(run, sorted(renamed), names, numbers)
     # Counted whole, since an index of an earlier release has summaries and no count of them.
-    whole = documents.summarised(snapshot, sorted(due.have - replaced))
+    whole = documents.summarised(snapshot, sorted(have - replaced))
     whole |= {row["document_id"] for row in rows if row["place"] == 0}
     moved["summarised"] = len(whole) - manifest.counters.get("summarised", 0)
     commit_draft(run, manifest.sources, [], numbers, moved)
 
 
-def _due(run: Run, refresh: bool) -> Due:
-    snapshot, models = run.snapshot(), run.models
-    fingerprint = models.summaries.fingerprint if models.summaries else ""
-    again = refresh or fingerprint != run.committed.parameters.get("summaries", "")
-    rows = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
-    open_ = {row["subject"] for row in rows}
-    open_ |= {correction.subject for correction in run.corrections if correction.kind == KIND}
-    have = {*values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])}
-    there = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
-    notes = notes_of(snapshot)  # are written as short as they are to be
-    ids = [
-        row["id"]
-        for row in sorted(there, key=lambda row: row["uri"])
-        if row["id"] not in notes and (again or row["id"] not in have or row["id"] in open_)
-    ]
-    return Due(ids, have, {row["id"]: row["reason"] for row in rows}, again)
+def _documents(snapshot: Snapshot) -> list[Row]:
+    """All but notes, which are written as short as they are to be, by uri."""
+    notes = notes_of(snapshot)
+    rows = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
+    return sorted((row for row in rows if row["id"] not in notes), key=lambda row: row["uri"])
 
 
 def _written(run: Run, ids: Sequence[str], asks: bool) -> list[Written]:
