@@ -10,7 +10,6 @@ from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.text.spans import Candidate
 from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 
-_HANGUL_CHAR = re.compile("[가-힣]")
 _KANA = re.compile("[\u3041-\u3096]")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
 # ask, point, or stand in any text
@@ -34,7 +33,7 @@ def candidates(text: str, short: bool) -> list[Candidate]:
         found += ((*span, "other", short) for span in katakana)
     if n_han and (n_han + n_kana) * 6 > len(text):
         found += _latin(text, short)
-    if _HANGUL_CHAR.search(text):
+    if any("가" <= ch <= "힣" for ch in text):
         found += korean.candidates(text, short)
     return found
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.text.terms import UPPER
 
 _DEFINED = re.compile(
     r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
@@ -16,7 +15,6 @@ _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but
 # A person speaks, or does something in the past.
 _ACTS = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b|(?P<past> [a-z]+ed\b)")
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
-_INITIAL = re.compile(rf"[{UPPER}]\.?")
 
 
 def by_form(words: Sequence[str]) -> str:
@@ -30,7 +28,7 @@ def by_form(words: Sequence[str]) -> str:
     kind = lex.NOUN_TYPES.get(last) or lex.NOUN_TYPES.get(first, "")
     if kind and kind != "person":
         return kind
-    initial = any(_INITIAL.fullmatch(word) for word in words[:-1])
+    initial = any(len(word.rstrip(".")) == 1 and word[0].isupper() for word in words[:-1])
     return "person" if initial and words[-1].istitle() else ""
 
 

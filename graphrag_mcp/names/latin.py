@@ -98,6 +98,10 @@ class Evidence:
         rare = self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest)
         if not grammar and not (len(rest) > 1 and ordinary(first) and rare):
             return phrase
+        if rest[0].isdigit():
+            rest = rest[1:]  # Noch 2 Leute
+            if not rest:
+                return None
         start = self.text.find(rest[0], phrase.start + len(phrase.words[0]), phrase.end)
         return Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose)
 

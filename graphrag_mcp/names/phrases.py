@@ -29,7 +29,6 @@ _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _INITIAL = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _SUFFIX = re.compile(rf"[’'][{LOWER}]{{0,4}}\Z|(?<=[A-Z]{{2}})s\Z")  # Mara's, Ankara'da, PRs
 _DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
-_ITEM = re.compile(r"(?:^|[\s(])[\da-z]{1,3}\)\Z", re.MULTILINE)  # (1) The, b) The
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
 _STOPS = frozenset(".!?…:;\n。！？|")
 _LONGEST = 6  # words of a name
@@ -187,6 +186,7 @@ def _opens(text: str, at: int) -> bool:
         if text[index] not in " \t-–—_\0":
             return True
         index -= 1
-    if index >= 0 and text[index] == ")":
-        return _ITEM.search(text, max(0, index - 5), index + 1) is not None
+    if index >= 0 and text[index] == ")":  # (1) The, b) The
+        item = text[max(0, index - 4) : index].replace("(", " ").split(" ")[-1].strip()
+        return len(item) <= 3 and item.isalnum() and item.islower() | item.isdigit()
     return index < 0 or text[index] in _STOPS

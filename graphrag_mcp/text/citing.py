@@ -43,7 +43,6 @@ _DEFINITION = re.compile(
 )
 MARK = re.compile(r"(?<!\\)\[(\d{1,6})\](?!\()")
 _IN_LINE = re.compile(r' "cited (?:all )?\d{1,9} [0-9a-f]{16}(?:-[0-9a-f]{8})?"(?=\))')
-_LINE = re.compile(r"L(\d+)(?:-L?\d+)?")
 _BLANK = [code for code in range(0x3001) if chr(code).isspace()]
 
 
@@ -92,16 +91,17 @@ LICENCE = (
 )
 
 
-_SUFFIX = re.compile(r"\d*[^\W\d_][^\W_]*")
-
-
 def file_and_key(uri: str) -> tuple[str, str]:
     """The uri of a document's file, and the key of the document in it; "" for the file itself. A file with keys has a
     suffix with a letter, so that a `#` in the name of a folder or a file begins no key (`C# notes/v1.2#3.rtf`)."""
     at = uri.find("#")
-    while at >= 0 and not _SUFFIX.fullmatch(suffix_of(uri[:at].rpartition("/")[2])):
+    while at >= 0 and not _names_a_kind(suffix_of(uri[:at].rpartition("/")[2])):
         at = uri.find("#", at + 1)
     return (uri, "") if at < 0 else (uri[:at], uri[at + 1 :])
+
+
+def _names_a_kind(suffix: str) -> bool:
+    return suffix.isalnum() and not suffix.isdigit()
 
 
 def suffix_of(name: str) -> str:
@@ -248,8 +248,9 @@ def place_of(target: str) -> tuple[str, str]:
 def _label(path: str, fragment: str) -> str:
     """`radar-station.md:14`, `report.pdf p. 3`, `costs.xlsx Costs!B7`"""
     file = path.rpartition("/")[2].removeprefix("text:")
-    if line := _LINE.fullmatch(fragment):
-        return f"{file}:{line[1]}"
+    line = fragment.removeprefix("L").partition("-")[0]
+    if fragment.startswith("L") and line.isdigit():
+        return f"{file}:{line}"
     return f"{file} {fragment.replace('page=', 'p. ')}".strip()
 
 

@@ -114,8 +114,6 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
 # ---- what is shown of a text ----------------------------------------------------------------------
 
 _ESCAPED = re.compile(r"\\([\[\]_*#&<>~.()-])")
-_RULE = re.compile(r"[\s|:+=_*-]*")  # of tables, under headings, between paragraphs
-_CODE = re.compile(r"[=;{}]")
 # What a link leads to, and an address behind its scheme.
 _TARGET = re.compile(r"\]\((?:https?:/)?/[^\s)]{1,4000}")
 _LINK = re.compile(r"://[^\s\"'<>|,)\]}`]{1,4000}")
@@ -125,7 +123,6 @@ LEFT = 5  # of a document at least a fifth is left
 SHARED = 3  # documents that hold a line of the furniture of a site
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
-_BLANK = re.compile(r"[ \t]*\n[ \t]*\n")
 # An indented block behind a paragraph that ends with two colons.
 _LITERAL = re.compile(
     r"^([ \t]*+).*::[ \t]*\n(?:[ \t]*\n)++((?:\1[ \t]++\S.*\n?|[ \t]*\n)++)", re.MULTILINE
@@ -179,7 +176,7 @@ def fences(text: str) -> list[int]:
     if opens is None and len(places) % 2:
         above, below = text[: places[0]], text[found[0].end() :]
         blank_above = not above.strip() or above.endswith("\n\n")
-        blank_below = not below.strip() or _BLANK.match(below) is not None
+        blank_below = not below.strip() or not "".join(below.split("\n", 2)[:2]).strip()
         if blank_above == blank_below:
             return _indented(text)
         opens = int(blank_below)
@@ -273,7 +270,7 @@ def _line(line: str, closed: Set[str] = _OPEN_ENDED) -> str:
     if "[" in plain:
         plain = _FORMS.named_link.sub(r"\1", plain) if "][" in plain else plain
         plain = _FORMS.note.sub("", plain)
-        if not _CODE.search(plain):
+        if not any(sign in plain for sign in "=;{}"):
             plain = _FORMS.number.sub("", plain)
     if "<" in plain:
         plain = _FORMS.tag.sub(lambda tag: _without_tag(tag, closed), plain)
@@ -281,7 +278,7 @@ def _line(line: str, closed: Set[str] = _OPEN_ENDED) -> str:
         plain = html.unescape(plain).replace("\xa0", " ")
     if "\\" in plain and plain != line:
         plain = _ESCAPED.sub(r"\1", plain)
-    if _RULE.fullmatch(plain):
+    if not plain.strip(" \t|:+=_*-"):  # of tables, under headings, between paragraphs
         return ""
     indent = len(plain) - len(plain.lstrip(" \t"))
     return plain[: min(indent, 8)] + " ".join(plain.split()) if plain.strip() else ""

@@ -31,15 +31,13 @@ LONGEST = 260  # characters of one quotation
 
 _STOP = re.compile(r"[.!?…。！？｡।॥؟۔][\"'”’»›)\]」』】》〉*_`]*\Z")
 _ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
-_MARKED = re.compile(r"\A(?:(?:[#>*•|]|[+\-–—](?!\d))\s*)+")  # not the sign of a number
-# The same without emphasis, which closes behind the words: "**The fund.** It pays".
+# Marks of a list or a quotation, not the sign of a number, and no emphasis: "**The fund.** It pays".
 _LISTED = re.compile(r"\A(?:(?:[#>•|]|\*(?=\s)|[+\-–—](?!\d))\s*)+")
 # The head of a mail, and the sentence below it that `sources/mail.py` writes of the same: Ida Holm wrote to Otto Moe.
 _HEAD = re.compile(
     r"^(From: .+\n(?:(?:To|Cc|Date|Attachments): .*\n)*+)\n(.+ wrote to .+\.)$", re.MULTILINE
 )
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
-_PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _SPEAKER = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}(?:：|[:：]\*{0,2}\s{1,3})(?=\S)"
 )
@@ -183,7 +181,7 @@ def says(sentence: str) -> float:
     """Does a sentence say something: 1 for a statement, less for a fragment, a question or a figure alone
     ("Total: 460,250 euros."), and next to nothing for a heading, a menu, a bare name or a time stamp, which have no
     words in lower case."""
-    bare = _MARKED.sub("", sentence.strip())
+    bare = _LISTED.sub("", sentence.strip()).lstrip("*")
     if "#" in sentence[:1]:
         return NOTHING
     if who := _SPEAKER.match(bare):
@@ -236,7 +234,7 @@ def is_conversation(text: str) -> bool:
     in minutes names no speaker."""
     starts = [at for at in range(len(text)) if not at or text[at - 1] == "\n"]
     turns = sum(_SPEAKER.match(text, at) is not None for at in starts)
-    return turns > 1 and 2 * turns >= len(_PARAGRAPH.split(text.strip()))
+    return turns > 1 and 2 * turns >= len(text.strip().split("\n\n"))
 
 
 def lead(text: str, room: int, title: str = "") -> str:

@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.terms import Patterns, folded, latin_language, table
+from graphrag_mcp.text.terms import Patterns, folded, holds_cjk, latin_language, table
 
 Kind = Literal["stated", "resolved", "document"]
 Interval = tuple[date, date]
@@ -362,7 +362,6 @@ def _named(anchor: date, said: _Words, month: int, count: int) -> Interval | Non
 
 # ---- vocabularies -------------------------------------
 
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 _TENSES = {"past": -1, "present": 0, "future": 1}
 
 
@@ -468,4 +467,4 @@ def _vocabulary(language: str) -> _Vocabulary:
 def _languages(text: str) -> list[str]:
     """Chinese where a text has its letters, and the language of its Latin letters."""
     latin = [latin_language(text) or "en"] if re.search(r"[A-Za-z]", text) else []
-    return ["zh"] * bool(_HAN.search(text)) + latin
+    return ["zh"] * holds_cjk(text) + latin
