@@ -259,4 +259,4 @@ Most of them lived in London. {said} Guests: Mary Somerville, Luigi Menabrea, Ed
         for row in rows(snapshot, "relationships")
     }
     assert best[frozenset(("Ada Lovelace", "Charles Babbage"))] == said
-    assert frozenset(("Turin", "Bournemouth")) not in best and frozenset(("Turin", "London")) in best
+    assert not best.keys() & {frozenset(("Turin", other)) for other in ("Bournemouth", "London")}
