@@ -28,10 +28,10 @@ from graphrag_mcp.query.context import late
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined, not_there
-from graphrag_mcp.query.overview import asked_about, asking_terms, nowhere
+from graphrag_mcp.query.overview import asked
 from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.store.tables import Snapshot, notes_alone, values_of
-from graphrag_mcp.text.terms import counted, query_terms
+from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
@@ -98,8 +98,8 @@ def show(
 ) -> SearchResult:
     """The result without a model: a map of the topics where the question asks what the corpora are about, else the
     sentences of the documents on it."""
-    worth = [asked_about(snapshot, request.query) for _, snapshot, _ in parts]
-    whole, sources = not any(worth), list[Source]()
+    about = [asked(snapshot, request.query) for _, snapshot, _ in parts]
+    whole, sources = not any(each.worth for each in about), list[Source]()
     noted = not offset and any(note_sources.ids(snapshot) for _, snapshot, _ in parts)
     if request.query and (noted or not whole):
         found = (local.asked(part, request.query) for part in parts)
@@ -107,15 +107,13 @@ def show(
     if noted and request.query:
         budget = note_hits.put(result, sources, budget, request.for_notes())
     if not whole:
-        terms = {term: value for known in worth for term, value in (known or {}).items()}
-        return _said(result, parts, budget, request, offset, cursor, survey.survey(sources, terms))
-    if absent := list(
-        dict.fromkeys(w for _, part, _ in parts for w in nowhere(part, request.query))
-    ):
+        worth = {term: value for each in about for term, value in each.worth.items()}
+        return _said(result, parts, budget, request, offset, cursor, survey.survey(sources, worth))
+    if absent := list(dict.fromkeys(word for each in about for word in each.absent)):
         told = not_there([snapshot for _, snapshot, _ in parts], absent)
         result.hint = joined(result.hint, told)
         named = any(word[0].isupper() and not request.query.startswith(word) for word in absent)
-        if named or asking_terms().isdisjoint(query_terms(request.query)):
+        if named or not any(each.wide for each in about):
             return _nothing(result, parts, budget)
     result = topic_map.overview(
         result, parts, budget, level=request.level, offset=offset, cursor=cursor

@@ -7,6 +7,8 @@ ask for an overview 98 are recognised, with 3 of 120 others (tests/query/asking.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -35,50 +37,42 @@ documenti raccolta argomenti temi riassunto panoramica документы фай
 _WITHIN = re.compile("|".join(word for word in ASKING.split() if is_cjk(word[0])))
 
 
-@cache
-def asking_terms() -> frozenset[str]:
-    return frozenset(query_terms(ASKING, len(ASKING)))
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question asks of a corpus: the `worth` of the terms that it asks about, none where it asks for an
+    overview; `wide`: it holds a word that asks for one; `absent`: those of its other words that stand nowhere;
+    `unknown`: all of them do, and none asks for an overview."""
+
+    worth: Mapping[str, float]
+    wide: bool
+    absent: Sequence[str]
+    unknown: bool
 
 
-def asked_about(snapshot: Snapshot, query: str) -> dict[str, float] | None:
-    """The worth of the terms that say what a question asks about; None where it asks for an overview."""
-    found = query_terms(query) if _is_one_word(query) else _divided(query)[1]
-    worth, _ = term_worth(snapshot, found)
-    return worth or None
-
-
-def _is_one_word(query: str) -> bool:
-    """Is it one word, which is searched for where texts hold it, such as "paper"?"""
-    word = query.strip(f"{MARKS} ")
-    return " " not in word and (not is_cjk(word[:1]) or word in ASKING.split())
-
-
-def asks_for_unknown(snapshot: Snapshot, query: str) -> bool:
-    """Does a question hold words that stand nowhere, and none that asks for an overview?"""
-    asks, found = _divided(query)
-    return bool(found) and not asks and not term_worth(snapshot, found)[0]
-
-
-def _divided(query: str) -> tuple[bool, list[str]]:
-    """Does a question hold a word that asks for an overview; and its terms without such and without grammar."""
-    asking = asking_terms()
+def asked(snapshot: Snapshot, query: str) -> Asked:
+    """What a question asks. One word alone is searched for where texts hold it, such as "paper"."""
     every = query_terms(_WITHIN.sub(" ", query[:QUERY_CHARACTERS]))
+    asking = set(_asking_terms())
     pairs = [(form, stem) for form, stem in pairwise(every) if is_stem(stem, form)]
-    also = {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
-    left_out = asking | also
-    found = [
-        term for term in every if term not in left_out and not (stop_word(term) or is_grammar(term))
-    ]
-    return _WITHIN.search(query) is not None or not left_out.isdisjoint(every), found
+    asking |= {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
+    wide = _WITHIN.search(query) is not None or not asking.isdisjoint(every)
+    rest = (term for term in every if term not in asking)
+    found = [term for term in rest if not (stop_word(term) or is_grammar(term))]
+    worth, lost = term_worth(snapshot, found)
+    unknown = bool(found) and not wide and not worth
+    words = (word.strip(MARKS) for word in query.split() if not _WITHIN.search(word))
+    absent = [word for word in words if no_form_occurs(word, worth, set(lost))]
+    alone = query.strip(f"{MARKS} ")
+    if " " not in alone and (not is_cjk(alone[:1]) or alone in ASKING.split()):
+        worth, _ = term_worth(snapshot, query_terms(query))
+    return Asked(worth, wide, absent, unknown)
 
 
-def nowhere(snapshot: Snapshot, query: str) -> list[str]:
-    """The words of a question for an overview that stand nowhere in the corpus, without those that ask."""
-    found = _divided(query)[1]
-    known, unknown = term_worth(snapshot, found)
-    words = [word.strip(MARKS) for word in query.split()]
-    return [
-        word
-        for word in words
-        if no_form_occurs(word, known, set(unknown)) and not _WITHIN.search(word)
-    ]
+def asked_about(snapshot: Snapshot, query: str) -> Mapping[str, float] | None:
+    """The worth of the terms that say what a question asks about; None where it asks for an overview."""
+    return asked(snapshot, query).worth or None
+
+
+@cache
+def _asking_terms() -> frozenset[str]:
+    return frozenset(query_terms(ASKING, len(ASKING)))

@@ -14,7 +14,7 @@ from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line
 from graphrag_mcp.packing.references import referenced_ids, render_references
 from graphrag_mcp.query import context
-from graphrag_mcp.query.overview import asked_about, asks_for_unknown
+from graphrag_mcp.query.overview import asked
 from graphrag_mcp.query.question import QUERY_CHARACTERS
 from graphrag_mcp.store.tables import Snapshot, once, rows_of, values_of
 from graphrag_mcp.text.terms import terms
@@ -59,7 +59,7 @@ def all_rated(snapshot: Snapshot, query: str) -> dict[str, Rated]:
     tree = snapshot.rows("communities", "", ["id", "parent", "children"])
     family = {id: (parent, not children) for id, parent, children in rows_of(tree)}
     similar: dict[str, float] = {}
-    if worth := asked_about(snapshot, query):
+    if worth := asked(snapshot, query).worth:
         proposed = snapshot.full_text("reports", list(worth), CANDIDATES, ["id", "terms"])
         texts = rows_of(proposed.select(["id", "terms"]))
         similar = {id: similarity(text, worth) for id, text in texts}
@@ -82,9 +82,10 @@ def select(snapshot: Snapshot, query: str, level: int = -1) -> list[Rated]:
     """The relevant reports, best first; without a question those of a level (the coarsest by default) by how much text
     they cover."""
     every = all_rated(snapshot, query)
-    if asks_for_unknown(snapshot, query):
+    about = asked(snapshot, query)
+    if about.unknown:
         chosen = []
-    elif asked_about(snapshot, query) is None:
+    elif not about.worth:
         chosen = at_level(every, max(level, 0))
     else:
         near = {id: report for id, report in every.items() if report.rating >= THRESHOLD}
@@ -152,7 +153,7 @@ def finding_items(
     """Findings as items, best first. A finding counts two
     thirds by its report's rating, one third by its own words. With `documents` only the statements
     that cite one of these, or no text at all: a report on a wide community tells of many."""
-    worth = asked_about(snapshot, query)
+    worth = asked(snapshot, query).worth
     rating = {report.id: report.rating for report in kept}
     found: list[Finding] = []
     for row in snapshot.served("reports", list(rating), REPORT):
