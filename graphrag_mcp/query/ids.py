@@ -31,7 +31,7 @@ KINDS = {
 SAME = 5  # entities that documents define under one name and that are given at once
 UNITS_PER_ID = 10  # of one entity, relationship or community, when its sources are asked for
 IDS = 50
-GIVEN = 2_000  # characters of one string of ids that are read
+GIVEN = 2_000  # characters of one string of ids
 _ALIAS = re.compile(r"([tderc])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
 # A place as citations and editors write it: notes/b.md:1-3, notes/b.md:3, notes/b.md#L3-L5
 _CITED_LINES = re.compile(
@@ -39,10 +39,11 @@ _CITED_LINES = re.compile(
 )
 _FULL_ID = re.compile(r"[0-9a-f]{32}")
 _SECTION = re.compile(r"d(\d{1,12})#(\d{1,6})", re.IGNORECASE | re.ASCII)
-_GROUP = re.compile(  # the words of a citation of ours
-    r"\[Data:|\b(?:Sources|Entities|Relationships|Reports|Claims)(?=\s{0,4}\()", re.IGNORECASE
+_IN_LIST = r"\b[tderc]\d{1,12}(?:\.\d{1,6})?\b\+?"
+_LIST = re.compile(  # with the words of a citation of ours, [Data: Sources (t1, t3, +more)]
+    rf"(?:[\s,;|/()\[\]`'\"]|Data:|\+more|\b(?:Sources|Entities|Relationships|Reports|and|see)\b|{_IN_LIST})+",
+    re.IGNORECASE | re.ASCII,
 )
-_BETWEEN = re.compile(r"[\s,;|/()\[\]`'\"]+")
 
 
 def meant_by(snapshot: Snapshot, reference: str) -> list[str]:
@@ -96,12 +97,9 @@ def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
 
 def listed_ids(reference: str) -> list[str]:
     """The ids of a list, as `t1, t3` or `[Data: Sources (t1, t3)]`; [] for anything else."""
-    cut = reference[:GIVEN]
-    if len(reference) > GIVEN:
-        cut = cut[: max((cut.rfind(sign) for sign in " ,;/|\n"), default=0)]  # no part of an id
-    parts = _BETWEEN.split(_GROUP.sub(" ", cut))
-    found = [part for part in parts if part and part.lower() not in ("and", "see", "+more")]
-    return [alias.lower() for alias in found] if all(map(_ALIAS.fullmatch, found)) else []
+    if len(reference) > GIVEN or not _LIST.fullmatch(reference):
+        return []
+    return [id.lower() for id in re.findall(_IN_LIST, reference, re.IGNORECASE | re.ASCII)]
 
 
 def _by_uri(snapshot: Snapshot, reference: str, bare: str) -> list[str]:
@@ -206,7 +204,7 @@ def with_neighbours(snapshot: Snapshot, rows: list[Row], around: int) -> list[Ro
 
 def was_given(snapshot: Snapshot, id: str) -> bool:
     """Did an id once name something here? Ids are never given twice."""
-    match = re.fullmatch(r"([a-z])(\d{1,12})(?:\.\d{1,9})?\+?", id)
+    match = _ALIAS.fullmatch(id)
     return match is not None and 0 < int(match[2]) < snapshot.manifest.next.get(match[1], 1)
 
 

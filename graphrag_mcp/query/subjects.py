@@ -23,7 +23,7 @@ NAME_WORDS = 5  # of a subject that may be a name
 SUBJECT = 80  # characters of a subject in the line above its list
 
 # A subject of a list: what stands between commas and their like, not those of a number or in quotation marks.
-_PART = re.compile(r'(?:"[^"]*"|[“«「][^”»」]*[”»」]|\d[,;]\d|[^,;，；、\n])+')
+_PART = re.compile(r'(?:"[^"]{0,200}"|[“«「][^”»」]{0,200}[”»」]|\d[,;]\d|[^,;，；、\n])++')
 
 
 @dataclass(frozen=True, slots=True)
