@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 12  # another number when the same content would give another hierarchy
+VERSION = 13  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[Any, ...]  # the groups of a text unit, coarsest first, whatever these are called
 
@@ -28,7 +28,8 @@ COMMON = 0.4  # terms of a larger share of the text units say nothing (0.1: NMI 
 MOST_TOPICS = 30  # parts of a community
 LEAST = 0.01  # share of the text units that is a topic; those of smaller ones join the nearest
 SAME = 0.85  # share of a community above which a part is no part but the same again
-CLEAR = 0.3  # modularity of a division below the top: few text units reach less by chance
+# Modularity of a division below the top: few text units reach 0.3 by chance, of SURE 0.2 is enough.
+CLEAR, ENOUGH, SURE = 0.3, 0.2, 150
 MOST_LEVELS = 6
 
 
@@ -354,7 +355,8 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
     large = np.argsort(-sizes, kind="stable")[:MOST_TOPICS]
     large = large[sizes[large] >= max(3 if top else 2, LEAST * len(sample))]
-    if len(large) < 2 or (not top and quality < CLEAR):
+    clear = CLEAR if len(found) < SURE else ENOUGH
+    if len(large) < 2 or (not top and quality < clear):
         return [units]
     renamed = np.full(len(sizes) + 1, -1)
     renamed[large] = np.arange(len(large))
