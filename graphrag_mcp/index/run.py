@@ -131,7 +131,8 @@ class Run:
         """Who computes what follows from so many documents alone. Where a model reads them this process is
         busy with questions and replies."""
         if items and isinstance(self.executor, InProcess):
-            of, busy = self.settings, self.models.extract is not None
+            of, models = self.settings, self.models
+            busy = models.extract is not None and models.asker.on
             self.executor = executor(of.engine, of.processes, of.engine_address, items, busy)
         return self.executor
 
