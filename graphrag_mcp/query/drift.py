@@ -64,9 +64,6 @@ class Answered:
         if self.also:
             lines.append(f"Also answers: {'; '.join(one_line(query, 200) for query in self.also)}")
         aliases = cited_aliases(answer)
-        if not aliases and self.node["context"]:
-            shown = ", ".join(self.node["context"][:5])
-            lines.append(f"The answer cites nothing; its context had {shown}.")
         places = {known[alias].id: known[alias] for alias in aliases if alias in known}
         return packing.Item(id, "\n".join(lines), section="Answers", also=tuple(places.values()))
 
@@ -292,10 +289,8 @@ class Drift:
 
     def _chosen(self, walk: Walk, open_next: object) -> str:
         """ "" for the best node, "none", or the id of one."""
-        asked = str("" if open_next is None else open_next).strip()
-        if asked.casefold() in ("none", "no", "false"):
-            return "none"
-        return "" if asked.casefold() in ("", "best", "true", "yes") else self.known(walk, asked)
+        asked = str(open_next or "").strip()
+        return asked.casefold() if asked.casefold() in ("", "none") else self.known(walk, asked)
 
     def _next(self, walk: Walk, after: str, chosen: str, budget: int, *notes: str) -> DriftResult:
         """Open the chosen node, or the best frontier node; the one that this answer opened before,
