@@ -11,7 +11,6 @@ from graphrag_mcp.text import quote
 
 SENTENCE = 140  # characters of a sentence where a document has only one
 MOST = 8  # sentences of one text
-LEAST = 0.3  # of the score of its best sentence
 
 
 def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()) -> str:
@@ -25,18 +24,12 @@ def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence
         return quote.lead(text, room, title)
     worth = quote.weights_of([text], lambda terms: term_worth(snapshot, terms)[0])
     found = quote.quotes(text, worth, MOST, skip=[title])
-    found = [
-        quotation for quotation in found if any(form in quotation.text for form in forms)
-    ] or found
+    naming = [each for each in found if any(form in each.text for form in forms)] or found
     chosen: list[quote.Quote] = []
-    for quotation in found:
-        if chosen and (len(quotation.text) > room or quotation.score < LEAST * found[0].score):
-            continue
-        chosen.append(quotation)
-        room -= len(quotation.text) + 2
-        if room < SENTENCE // 4:
-            break
+    for quotation in naming:
+        if not chosen or len(quotation.text) <= room:
+            chosen.append(quotation)
+            room -= len(quotation.text)
     chosen.sort(key=lambda quotation: quotation.start)
     texts = [quote.with_speaker(text, quotation).text for quotation in chosen]
-    longest = max(quote.LONGEST, SENTENCE + room)
-    return " … ".join(one_line(text, longest) for text in texts)
+    return " … ".join(one_line(each, max(quote.LONGEST, SENTENCE + room)) for each in texts)
