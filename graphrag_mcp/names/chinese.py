@@ -16,16 +16,16 @@ from graphrag_mcp.text.spans import Candidate
 from graphrag_mcp.text.terms import SIMPLIFY
 
 _RUN = re.compile(f"[{lex.HAN}][{lex.HAN}A-Za-z0-9·•‧・.-]*+")
-_DOT = re.compile("[·•‧・]")
+_DOTS = "·•‧・"  # within foreign names
 _SOUND = "".join(sorted(lex.ZH_SOUNDS))
 _SOUNDS_ONLY = re.compile(f"[{_SOUND}]+")
 _DOTTED = re.compile(
-    f"[{_SOUND}]{{1,8}}(?:[·•‧・](?:[{_SOUND}]{{1,10}}|[{lex.HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+"
+    f"[{_SOUND}]{{1,8}}(?:[{_DOTS}](?:[{_SOUND}]{{1,10}}|[{lex.HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+"
 )
 _LEAD = frozenset("与與和或及成出指在為为以于於由从從至到将將被把是有对對向经經称稱让讓令")
 # Before these heads any word may be the name: 固始/a 站.
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
-_NOUN = re.compile("n|zg").match
+_NOUN = ("n", "zg")  # how the classes of nouns begin
 _BEFORE_HEAD = frozenset("a n j zg ng b vn nz ns nr nrt nt nrfg x g t m i l s".split())
 
 
@@ -62,7 +62,7 @@ def _tokens(text: str) -> Iterator[list[_Token]]:
 def candidates(text: str, short: bool) -> list[Candidate]:
     runs = [_repaired(words) for words in _tokens(text)]
     counts = Counter(token.word for words in runs for token in words)
-    found = _dotted(text, runs) if _DOT.search(text) else []
+    found = _dotted(text, runs) if any(dot in text for dot in _DOTS) else []
     for words in runs:
         skip = 0
         for at, token in enumerate(words):
@@ -84,10 +84,16 @@ def single_nouns(text: str) -> Iterator[str]:
     """Nouns of one character: no pieces of a longer unknown word, no end of a name."""
     for run in _tokens(text):
         for at, token in enumerate(run):
-            if len(token.word) > 1 or token.word in lex.ZH_FUNCTION or not _NOUN(token.tag):
+            if (
+                len(token.word) > 1
+                or token.word in lex.ZH_FUNCTION
+                or not token.tag.startswith(_NOUN)
+            ):
                 continue
             beside = [*run[max(at - 1, 0) : at], *run[at + 1 : at + 2]]
-            piece = any(len(neighbour.word) == 1 and _NOUN(neighbour.tag) for neighbour in beside)
+            piece = any(
+                len(neighbour.word) == 1 and neighbour.tag.startswith(_NOUN) for neighbour in beside
+            )
             if not piece and not (at and run[at - 1].tag.startswith(_NAME_TAGS)):
                 yield text[token.start : token.end]
 
@@ -150,7 +156,7 @@ def _dotted(text: str, runs: list[list[_Token]]) -> list[Candidate]:
             end = token.start
         if (token := inside.get(start)) and has_word(token.word):
             start = token.end
-        if start < end and _DOT.search(text, start + 1, end - 1):
+        if start < end and any(dot in text[start + 1 : end - 1] for dot in _DOTS):
             found.append((start, end, "person", True))
     return found
 

@@ -91,7 +91,7 @@ def get_source(
     query: str = "",
 ) -> SourceResult:
     """The text behind ids of any kind, passage by passage, with `around` neighbours on both sides:
-    without addresses of links, images and menus, or to the letter with `raw`; with `query` a few
+    without addresses of links and images, or to the letter with `raw`; with `query` a few
     sentences of each document."""
     budget, note = packing.clamp_budget(max_tokens, 4_000)
     parts, notes = passage_parts(snapshot, ids, around, raw, query, budget)
