@@ -57,10 +57,13 @@ def compose(
     texts, where another process chose them (report_sentences.py)."""
     found = chosen((inside.texts, inside.terms)) if sentences is None else sentences
     texts = [text for text, _ in found]
-    names = [inside.entities[id].title for id in inside.order[:NAMED]]
+    rows = [inside.entities[id] for id in inside.order[:NAMED]]
+    of_several = [row for row in rows if len(row.text_unit_ids) > 1]
+    names = [row.title for row in (of_several if len(of_several) >= PARTS else rows)]
     headings = [paper.title for paper in inside.papers]
     spoken = phrases([*headings, *(text for _, text in inside.texts)], inside.terms)
-    subjects = parts(inside.terms, [*names, *spoken], [*headings, *texts], SUBJECTS)
+    every = [text for _, text in inside.texts]
+    subjects = parts(inside.terms, [*names, *spoken], [*headings, *texts], SUBJECTS, texts=every)
     base = outline(community, inside)
     title = joined(subjects[:PARTS]) or base.title
     quoted = [cited(*sentence) for sentence in found]

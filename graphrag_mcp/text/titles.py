@@ -39,18 +39,22 @@ def parts(
     sentences: Sequence[str],
     most: int = PARTS,
     known: str = "",
+    texts: Sequence[str] = (),
 ) -> list[str]:
     """The names and words of sentences that are worth most, best first; none whose words stand in
     what is `known` or in one before.
 
-    `weights`: characteristic terms. A form counts the mean weight of its terms."""
+    `weights`: characteristic terms. A form counts the mean weight of its terms, times the share of the `texts` that
+    hold it, where these are given: Andy Robinson is named in 10 of the 21 articles on England in the Six Nations."""
     worth: dict[str, float] = {}
+    folded = [text.casefold() for text in texts]
     words = ((word, WORD) for word in _words(sentences[:READ], weights))
     for form, share in (*((name, 1.0) for name in names), *words):
         stems = _stems(form)
         found = math.fsum(weights.get(stem, 0.0) for stem in stems)
         if found and len(form) <= LONG and not any(map(str.isdigit, form)):
-            worth[form] = max(worth.get(form, 0.0), round(share * found / len(stems), 9))
+            held = sum(form.casefold() in text for text in folded) / len(folded) if folded else 1.0
+            worth[form] = max(worth.get(form, 0.0), round(held * share * found / len(stems), 9))
     used = {start for word in _WORD.findall(known) for start in _starts(word)}
     chosen: list[str] = []
     for form in sorted(worth, key=lambda form: (-worth[form], form)):
