@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 13  # another number when the same content would give another hierarchy
+VERSION = 14  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[Any, ...]  # the groups of a text unit, coarsest first, whatever these are called
 
@@ -211,7 +211,7 @@ def tree_with(
         for leaf in leaves:
             path.update((unit, (f"{name} {leaf.way[0]}", *leaf.way[1:])) for unit in leaf.units)
     units = {*path}
-    path |= _placed({id: [path[unit] for unit in unit_ids] for id, unit_ids in entities.items()})
+    path |= _placed(entities, path)
     _follow_links(path, links)
     tree = hierarchy_of(path, units)
     titles: dict[str, str] = {}
@@ -305,15 +305,20 @@ def by_rank(words: Sequence[str]) -> dict[str, float]:
 # ---- entities -----------------------------------------------------------------------------------
 
 
-def _placed(ways: Mapping[str, Sequence[Way]]) -> dict[str, Way]:
-    """Each where most of its text units are, from the top down; among equals where the first one is."""
+def _placed(entities: Mapping[str, Sequence[str]], path: Mapping[str, Way]) -> dict[str, Way]:
+    """Each where most of its text units are, from the top down; among equals in the larger group, of
+    equal ones in that with the first id."""
+    ways = (path[id] for id in sorted(path))
+    sizes = Counter(way[:end] for way in ways for end in range(1, len(way) + 1))
+    rank = {way: place for place, way in enumerate(sorted(sizes, key=lambda way: -sizes[way]))}
     found: dict[str, Way] = {}
-    for id, left in ways.items():
-        depth = 0
-        while left := [way for way in left if len(way) > depth]:
-            ((best, _),) = Counter(way[depth] for way in left).most_common(1)
-            left = [way for way in left if way[depth] == best]
-            depth, found[id] = depth + 1, left[0][: depth + 1]
+    for id, units in entities.items():
+        left, depth = [path[unit] for unit in units], 1
+        while left := [way for way in left if len(way) >= depth]:
+            counts = Counter(way[:depth] for way in left)
+            best = found[id] = min(counts, key=lambda way: (-counts[way], rank[way]))
+            left = [way for way in left if way[:depth] == best]
+            depth += 1
     return found
 
 
