@@ -123,7 +123,8 @@ class Phrases:
     def _phrase(self, run: list[re.Match[str]]) -> Phrase | None:
         """The phrase of a run of words: without the titles before it, and without what is glued to its last
         word."""
-        if run[0][0].isdigit():
+        run = run[run[0][0].isdigit() :]  # By 1957 Calloway
+        if not run:
             return None
         titles, titled = self._titles(run)
         opening = not titles and _opens(self.text, run[0].start())

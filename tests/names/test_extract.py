@@ -114,6 +114,11 @@ def test_a_surname_that_is_an_adjective_as_well_begins_its_chinese_name() -> Non
     assert {(m.form, m.type) for m in extract(text)} >= {("高德纳", "person"), ("斯坦福大学", "organization")}
 
 
+def test_a_year_before_a_name_is_no_part_of_it() -> None:
+    text = "By 1957 Calloway had tried twice to reach the board. The letter of Calloway is lost."
+    assert [m.form for m in extract(text + " It rained on the harbour." * 20) if "Calloway" in m.form] == ["Calloway"] * 2
+
+
 AWKWARD = [
     "cookie consent accept ", "A", "a", "A ", "a ", "A.", "A. ", "Ab-", "A'", "A'b", "A of ", "A of the ", "A & ", "A, Inc", "a.", "a.b", "_", "a_", "a-",
     '"', '"a', '"a b" ', "`", "`a`", "``a''", "'", "“", "《", "《a》", "「", "(", "((A", "(A)", "A (A) ", "Abc (ABC) ", "（", "，简称",
