@@ -94,7 +94,7 @@ class Phrases:
         if _SUFFIX.search(run[-1][0]):  # Israel's Dana Levi; not Schindler's List
             last = piece.end() == phrase.end()
             return not (last and ordinary(following)) or following in lex.MONTHS
-        if _adjective(run[-1][0]) or self._is_date(run[-1]) or self._is_date(piece):
+        if _adjective(run[-1][0], len(run)) or self._is_date(run[-1]) or self._is_date(piece):
             return True  # London-based Acme, on Monday San Francisco said
         link = self.text[run[-1].end() : piece.start()].strip().split(" ")[0]
         company = phrase[0].lower().rstrip(".").endswith(lex.COMPANY_ENDS)
@@ -133,7 +133,7 @@ class Phrases:
             return None
         words, start, end = [piece[0] for piece in run], run[0].start(), run[-1].end()
         suffix = _SUFFIX.search(words[-1])
-        glued = len(suffix[0]) if suffix else _adjective(words[-1])
+        glued = len(suffix[0]) if suffix else _adjective(words[-1], len(words))
         words[-1], end = words[-1][: len(words[-1]) - glued], end - glued
         if self.language.code in ("fr", "it") and words[0][1:2] in ("'", "’"):
             start, words[0] = start + 2, words[0][2:]  # L'Université
@@ -173,11 +173,12 @@ class Phrases:
         return self._prose[number]
 
 
-def _adjective(word: str) -> int:
-    """The characters behind a name that an everyday word makes an adjective: London-based, T-shirts."""
+def _adjective(word: str, words: int) -> int:
+    """The characters behind a name that an everyday word makes an adjective: London-based, T-shirts; of a name of
+    several words a participle alone (New York-based, not Ban Ki-moon)."""
     head, hyphen, tail = word.rpartition("-")
     glued = hyphen and tail.islower() and ordinary(tail) and tail not in STOP_WORDS
-    return len(word) - len(head) if glued else 0
+    return len(word) - len(head) if glued and (words == 1 or tail.endswith("ed")) else 0
 
 
 def _opens(text: str, at: int) -> bool:
