@@ -302,7 +302,8 @@ def test_a_report_that_is_offered_is_that_communitys_question_and_not_also_its_p
     worth = indexed(folder, **texts).pending["report"]
     assert 2 < worth <= open_snapshot(folder).count("communities")
     offered = claim(folder, settings(folder), "ada", kind="report", max_items=40).items
-    assert len(offered) == len({one.prompt for one in offered}) == worth
+    # a topic and a part of it that hold the same names have one question, which is offered once
+    assert 2 < len(offered) == len({one.prompt for one in offered}) <= worth
     assert claim(folder, settings(folder), "bob", kind="report").held == worth
 
 def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None:
