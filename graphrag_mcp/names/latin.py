@@ -83,13 +83,21 @@ class Evidence:
             {"the": self.led, "a": self.one_of}.get(phrase.article, self.inside)[form] += 1
 
     def without_opener(self, phrase: Phrase) -> Phrase | None:
-        """The name without a word of grammar that only opens its sentence: In York, Did James."""
+        """The name without a word that only opens its sentence: one of grammar (In York, Did James), or an
+        everyday one before a name that stands within a sentence elsewhere or has no such word
+        (Yesterday Ida Holm)."""
         first, rest = phrase.words[0].lower(), phrase.words[1:]
-        polite = self.language.code == "de"  # Sie
-        if first not in self.language.grammar or not (phrase.opening or polite):
+        polite = self.language.code == "de" and first in self.language.grammar  # Sie
+        if not (phrase.opening or polite):
             return phrase
+        grammar = first in self.language.grammar
         if not rest:
-            return phrase if phrase.words[0].isupper() else None
+            return None if grammar and not phrase.words[0].isupper() else phrase
+        if self.inside[phrase.form] and not polite:
+            return phrase  # Do Muoi
+        rare = self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest)
+        if not grammar and not (len(rest) > 1 and ordinary(first) and rare):
+            return phrase
         if rest[0].isdigit():
             rest = rest[1:]  # Noch 2 Leute
             if not rest:
