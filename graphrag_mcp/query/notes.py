@@ -3,6 +3,7 @@ and statements of the graph between names of the question."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from graphrag_mcp.text.terms import is_cjk, query_terms
 
 CONNECTED = 5  # statements between names of the question
 NAMED = 3  # names that the passages shown lack
+SUBJECT = 3  # words of a query that asks for a subject
 ABSENT = 12  # names and words that occur nowhere
 INSTEAD = 6  # words that were looked for in their place
 
@@ -58,11 +60,12 @@ def connected(sources: Sequence[Source]) -> str:
 def absences(sources: Sequence[Source], shown: Sequence[Ranked] = ()) -> tuple[str, bool]:
     """What of a question is absent, in one line: from a corpus, and from the passages that are shown for it; and
     do these lack all of its names?"""
-    lines = list[str]()
+    lines = []
     for source in sources:
         text = missing(source.snapshot, source.found)
-        in_it = f"In {source.corpus}: {text[:1].lower()}{text[1:]}" if source.corpus else text
-        lines.append(in_it if text else "")
+        lines.append(
+            f"In {source.corpus}: {text[0].lower()}{text[1:]}" if source.corpus and text else text
+        )
     line, without = _not_in(sources, shown)
     return joined(*lines, line), without
 
@@ -77,51 +80,57 @@ def _not_in(sources: Sequence[Source], shown: Sequence[Ranked]) -> tuple[str, bo
     known = {term for source in sources for term in source.found.terms}
     unknown = {term for source in sources for term in source.found.unknown} - known
     near = {term for source in sources for term in source.found.near}
-    rare = [set(terms) for source in sources for terms in source.found.question.rare]
+    rare = [list(terms) for source in sources for terms in source.found.question.rare]
     names = {name.form for source in sources for name in source.found.names if name.strong}
-    held = [set(passage.terms.split()) for passage in shown]
-    nowhere, absent = 0, list[str]()
+    held = [f" {passage.terms} " for passage in shown]
+    absent: list[str] = []
     for form in sorted(names):
-        terms = known.union(unknown).intersection(terms_of(form))
-        if is_cjk(form[0]) or terms & near:
-            continue
-        if terms & unknown:
-            nowhere += 1  # `missing` names it
-        elif terms in rare and not any(terms <= of_passage for of_passage in held):
+        terms = terms_of(form)
+        of_form = [term for term in terms if term in known]
+        nowhere = not unknown.isdisjoint(terms)
+        counts = nowhere or of_form in rare
+        missed = nowhere or not any(all(f" {term} " in terms for term in of_form) for terms in held)
+        if counts and missed and near.isdisjoint(terms) and not is_cjk(form[0]):
             absent.append(form)
-    listed = ", ".join(repr(one_line(form, 40)) for form in absent[:NAMED])
+    told = [form for form in absent if unknown.isdisjoint(terms_of(form))]  # others are nowhere
+    listed = ", ".join(repr(one_line(form, 40)) for form in told[:NAMED])
     # The passages may call a name of one word by another: Biden, the President.
-    several = bool(names) and all(len(name.split()) > 1 for name in names)
-    without = bool(shown) and several and nowhere + len(absent) == len(names)
-    return f"Not in these: {listed}." if shown and absent else "", without
+    several = all(len(name.split()) > 1 for name in names)
+    without = bool(shown) and several and 0 < len(absent) == len(names)
+    return f"Not in these: {listed}." if shown and told else "", without
 
 
 # ---- words of the question that do not occur -----------------------------------------------------
 
+# Words that ask name nothing that could be missing.
+_ASKING = re.compile(
+    ".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$"
+)
+_QUOTED = re.compile(r"[\"“«]([^\"“”«»]{1,200})[\"”»]")
+
 
 def missing(snapshot: Snapshot, found: Ranking) -> str:
-    """A sentence on names and words of the question that no text contains: an agent should
+    """A sentence on names, numbers and quoted words of the question that no text contains: an agent should
     know before it trusts the context. Words that were looked for in their place are always named, and those
     that stand only inside of other words or of addresses, which search_text finds."""
     if not found.unknown:
         return ""
-    unknown = set(found.unknown)
-    absent = [
+    names = [
         mention.form
         for mention in found.names
-        if (mention.strong or is_cjk(mention.form[0]))
-        and found.terms.keys().isdisjoint(telling(query_terms(mention.form)))
+        if mention.strong or (is_cjk(mention.form[0]) and not _ASKING.match(mention.form))
     ]
-    # In a language that the corpus does not hold all words would be.
-    mostly_known = len(unknown) <= len(found.terms)
-    for word in found.query.split():
-        bare = word.strip(MARKS)
-        if any(bare in form or form in bare for form in absent) or not bare:
-            continue
-        counts = mostly_known or any(map(str.isdigit, bare))
-        if counts and no_form_occurs(word, found.terms, unknown):
-            absent.append(bare)
-    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
+    absent = [form for form in names if _absent(form, found)]
+    cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
+    words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
+    absent += [word for word in words if not any(word in form for form in absent)]
+    # Of "disagrees" the stem is no other word.
+    instead = dict.fromkeys(
+        near
+        for term, nearest in found.near.items()
+        for near in nearest
+        if not term.startswith(near)
+    )
     return joined(not_there([snapshot], absent), listed("Looked for instead", [*instead][:INSTEAD]))
 
 
@@ -141,3 +150,32 @@ def listed(what: str, words: Sequence[str]) -> str:
     more = f" and {len(words) - ABSENT} more" if len(words) > ABSENT else ""
     shown = ", ".join(repr(one_line(word, 80)) for word in words[:ABSENT])
     return f"{what}: {shown}{more}." if words else ""
+
+
+def _absent_words(found: Ranking) -> list[str]:
+    """Numbers and quoted words of the question that occur nowhere; where most of the question is known,
+    since in a language that the corpus does not hold all would be, capitalised ones too, and all of a
+    subject in a few words (libel case), which holds none that ask."""
+    unknown = set(found.unknown)
+    every = [(word, word.strip(MARKS)) for word in found.query.split()]
+    quoted = set(re.findall(r"\w+", " ".join(_QUOTED.findall(found.query))))
+    known = len(found.unknown) <= len(found.terms)
+    first = every[0][1] if every else ""
+    subject = len(every) <= SUBJECT and not found.query.rstrip().endswith(("?", "？"))
+    return [
+        bare
+        for word, bare in every
+        if bare
+        and not _ASKING.match(bare)
+        and no_form_occurs(word, found.terms, unknown)
+        and (
+            any(map(str.isdigit, bare))
+            or bare in quoted
+            or (known and (subject or bare[0].isupper() and bare != first))
+        )
+    ]
+
+
+def _absent(form: str, found: Ranking) -> bool:
+    words = telling(query_terms(form))
+    return bool(words) and found.terms.keys().isdisjoint(words)

@@ -146,7 +146,7 @@ def shown(
     if len(firsts) > 1 and needed > room and budget < HIGHEST and not options:
         # With as little room this call would give the same beginnings.
         whole = _call(parts, min(max(4_000, int(needed * 1.2) + 300), HIGHEST), options)
-        room -= count_tokens(whole)
+        room -= count_tokens(whole) + LED
         parts = _beginnings(firsts, room)
     items, call = _fair(result, parts, room, options)
     result.next_call = call = call or whole

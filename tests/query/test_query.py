@@ -486,7 +486,7 @@ def test_unknown_sources_are_named_and_only_unknown_ones_are_an_error(snapshot: 
         get_source(snapshot, ["t99999", "nonsense"])
     with pytest.raises(BadInput):
         get_source(snapshot, [])
-    assert "first 20" in get_source(snapshot, [f"t{n}" for n in range(1, 30)]).hint
+    assert "first 50" in get_source(snapshot, [f"t{n}" for n in range(1, 60)]).hint
 
 
 def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None:

@@ -298,7 +298,7 @@ def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Pat
     assert "Not in these" not in crane + both and "Nowhere" not in crane, text
     assert "Nothing was found" in opera or "Nowhere in this corpus: 'Springer'" in opera, text
     crew = several([("", snapshot)], ["Did Kron Sund sweep a berth with the crew of the yard?", "crew yard lawsuit"], Request("", form=Form())).text
-    assert "## Did Kron Sund sweep a berth with the crew of the yard?\nNowhere in this corpus: 'sweep'. Not in these: 'Kron Sund'." in crew and crew.count("Not in these") == 1, crew
+    assert "## Did Kron Sund sweep a berth with the crew of the yard?\nNot in these: 'Kron Sund'." in crew and crew.count("Not in these") == 1, crew
 
 
 def test_sentences_that_differ_in_a_number_are_lines_of_their_own_and_subjects_left_out_are_told(tmp_path: Path) -> None:
