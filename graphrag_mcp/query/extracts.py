@@ -68,8 +68,6 @@ def extracts(
             passage: scores.get(passage, 0.0) / best if best else 1.0 for passage in texts[id]
         }
         queues[id] = _wanted(texts[id], shares, worth)
-        if not best and len(by_id) > 1:  # texts that hold words of the question may hold the answer
-            queues[id] = queues[id][:1]
     for id, chosen in _dealt(queues, room).items():
         found |= _extracts(texts[id], chosen)
     return found
