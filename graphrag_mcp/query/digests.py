@@ -11,6 +11,7 @@ from graphrag_mcp.text import quote
 
 SENTENCE = 140  # characters of a sentence where a document has only one
 MOST = 8  # sentences of one text
+LEAST = 0.3  # share of the score of its best sentence: greetings of a chat have less
 
 
 def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence[str] = ()) -> str:
@@ -27,7 +28,8 @@ def digest(snapshot: Snapshot, text: str, title: str, room: int, forms: Sequence
     naming = [each for each in found if any(form in each.text for form in forms)] or found
     chosen: list[quote.Quote] = []
     for quotation in naming:
-        if not chosen or len(quotation.text) <= room:
+        telling = quotation.score >= LEAST * naming[0].score and len(quotation.text) <= room
+        if telling or not chosen:
             chosen.append(quotation)
             room -= len(quotation.text)
     chosen.sort(key=lambda quotation: quotation.start)

@@ -90,9 +90,9 @@ def museum(name: str) -> str:
 </body></html>"""
 
 
-# Words of what stands around the articles, which no article has.
+# Words of what stands around the articles, which no article has, but for the name of a site in a heading.
 AROUND = frozenset(
-    "cookie consent newsletter subscribe gazette almanac privacy partner personalise correspondent ritter crossword "
+    "cookie consent newsletter subscribe almanac privacy partner personalise correspondent ritter crossword "
     "obituary puzzle comment moderate reproduction trademark donate calendar website".split()
 )
 
@@ -131,7 +131,7 @@ def test_reports_hold_no_word_of_what_stands_around_the_articles(pages: Snapshot
 
 def test_no_section_of_a_menu_is_a_name(pages: Snapshot) -> None:
     titles = set(pages.rows("entities", columns=["title"])["title"].to_pylist())
-    assert {"Varde", "Ida Holm", "Rosa Iyer"} <= titles and not titles & set(SECTIONS)
+    assert {"Lena Marsh", "Ida Holm", "Rosa Iyer"} <= titles and not titles & set(SECTIONS)
 
 
 @pytest.mark.parametrize("question, page, sentence", [
