@@ -401,6 +401,6 @@ def _excerpt(item: Item, row: Row, name: str, begins: str) -> Item:
     if begins and begins[: len(begins) // 2] not in text:
         remarks.append(begins)
     if row.get("silent"):
-        remarks.append("no word of the question is in it; it begins:")
+        remarks.append("no word of the question; it begins:")
     head = " ".join([f"[{item.id}] {name}", *(f"({remark})" for remark in remarks)])
     return replace(item, text=f"{head}\n{text}", tokens=count_tokens(f"{head}\n{text}") + 2)
