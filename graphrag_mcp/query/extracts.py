@@ -99,11 +99,9 @@ def _scores(snapshot: Snapshot, rows: Sequence[Row], query: str) -> dict[str, fl
 
 
 def _wanted(texts: Mapping[str, str], shares: Mapping[str, float], worth: Worth) -> list[Sentence]:
-    """The best sentence on the question, the first statement of the texts, and further sentences, the best first; the
-    first statements where none holds a word of it; MOST tokens. `shares`: the score of each passage as a share of the
-    best one's.
-
-    Agents that read news with a question asked again for the fact of the first sentence.
+    """The best sentences on the question, the best first, and last the first statement of the texts; the first
+    statements where none holds a word of it; MOST tokens. `shares`: the score of each passage as a share of the best
+    one's. The first statement in the second place helped no agent (three on news, 7.1 points in place of 7.1).
 
     A sentence counts with the mean of those beside it, times the square of its passage's score. Evidence shown in
     1,000 tokens: of long documents (Chroma) 83 % instead of 57 %, of HotpotQA 98 instead of 96, of CMRC 98 instead
@@ -118,12 +116,7 @@ def _wanted(texts: Mapping[str, str], shares: Mapping[str, float], worth: Worth)
     leads = [each for each, says in zip(every, said, strict=True) if says == most]
     on_it = sorted((each for each in every if each.value > 0), key=lambda each: -each.value)
     wanted = [each for each in on_it if each.value >= ON_IT * on_it[0].value]
-    lead = [lead for lead in leads[:1] if lead not in wanted[:1]]
-    wanted = (
-        [*wanted[:1], *lead, *(each for each in wanted[1:] if each not in lead)]
-        if wanted
-        else leads
-    )
+    wanted = [*wanted, *(lead for lead in leads[:1] if lead not in wanted)] if wanted else leads
     tokens = list(accumulate(count_tokens(each.quotation.text) for each in wanted))
     return wanted[: max(sum(total <= MOST for total in tokens), 1)]
 

@@ -124,13 +124,7 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
-    # Of "disagrees" the stem is no other word.
-    instead = dict.fromkeys(
-        near
-        for term, nearest in found.near.items()
-        for near in nearest
-        if not term.startswith(near)
-    )
+    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
     return joined(not_there([snapshot], absent), listed("Looked for instead", [*instead][:INSTEAD]))
 
 

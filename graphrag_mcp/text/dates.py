@@ -199,7 +199,7 @@ def dated_line(
     start, end, day = found[0]
     before = _FRAME.sub(" ", _LABEL.sub("", line[:start], count=1)).split()
     after = _FRAME.sub(" ", line[end:]).split()
-    if any(word[-1] in ":：" for word in before):  # Deadline: 2024-05-01
+    if before and before[-1][-1] in ":：":  # Deadline: 2024-05-01
         return None
     spoken = _SPEAKER.match(_CLOCK.sub("", line[end:]))
     marked = line[:start].rstrip()[-1:] in ",;|([–—-·•"

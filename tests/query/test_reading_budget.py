@@ -166,12 +166,12 @@ def test_a_question_to_many_ids_shows_a_sentence_of_each_below_the_name_of_its_d
     shown = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
     assert sorted(shown) == list(range(15))
     assert all(f"place {n} burned down in a great fire" in text for n, text in shown.items()), result.text
-    assert all(f"Report {n} is on the mill." in text for n, text in shown.items()), "where there is room, how it begins"
 
 
 @pytest.mark.parametrize(
     "line, date",
     [
+        ("Live Science: The Most Interesting Articles, None, 2023-11-09", "2023-11-09"),
         ("The Gazette, Ana Ruiz and Bo Lee, 4 May 2023", "2023-05-04"),
         (
             "The barge was sold on the quay of Orl in the spring, and later 2023-05-04 was painted",
