@@ -55,7 +55,7 @@ def get_entity(
     if order == "time" or other:
         return _timeline(snapshot, row, other.strip().strip("[]` "), budget, hint)
     path = values_of(snapshot.by_key("memberships", [row["id"]], "entity_id", ["path"])["path"])
-    groups = snapshot.served("reports", path[0] if path else [], ["n", "title"])
+    groups = snapshot.served("reports", path[0] if path else [], ["id", "n", "title"])
     page, links_of_page = links.of_entity(snapshot, [row["title"], *row["aliases"]])
     documents = [] if of else _documents(snapshot, row)
     result = EntityResult(
