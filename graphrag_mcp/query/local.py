@@ -82,7 +82,7 @@ def search(
         return topic_map.overview(result, parts, budget)
     sources, notes = found_in(parts, request, askers or {})
     useful = [source for source in sources if source.useful]
-    several = ONE_ANSWER if request.answer and len(parts) > 1 else ""
+    several = ONE_ANSWER if request.answer and len(corpora) > 1 else ""
     result.hint = joined(result.hint, *notes, several)
     if not useful:
         return _not_found(result, sources, budget)
@@ -96,7 +96,7 @@ def search(
         return show(result, useful, budget, begun.offset, cursor, request)
 
     asks = request.answer and request.query and not request.cursor.strip()
-    if not asks or len(parts) > 1:
+    if not asks or len(corpora) > 1:
         return plain(result)
     result.hint = joined(result.hint, absences(useful)[0])
     (source,) = useful

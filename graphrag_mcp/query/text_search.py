@@ -231,8 +231,9 @@ def _in_order(
     either: bool,
 ) -> list[Ranked]:
     """Passages best first: those with most literals, unless one suffices; then those that hold them as whole words,
-    definitions, those with the literals or the whole query as written, and by words. The score is the share
-    of the literals that a passage must hold and does; without literals by words."""
+    definitions, those with the literals or the whole query as written, and by words. Without literals the score is
+    that of the words; else the share of the literals that a passage must hold and does, which falls with its place,
+    since the passages of several corpora are merged by it."""
     by_words = bm25(snapshot, worth)
     raw = {row["id"]: by_words(row["terms"], row["n_terms"]) for row, _ in held}
     top = max(raw.values(), default=0.0) or 1.0
@@ -249,12 +250,14 @@ def _in_order(
             row["id"],
         )
 
-    def score(each: Held) -> float:
+    def score(each: Held, at: int) -> float:
         if not written:
             return raw[each.row["id"]] / top
-        return 1.0 if either else len(each.literals) / len(written)
+        share = 1.0 if either else len(each.literals) / len(written)
+        return share * (1 - 0.3 * at / len(held))
 
-    return [_ranked(each.row, score(each)) for each in sorted(held, key=place)]
+    order = sorted(held, key=place)
+    return [_ranked(each.row, score(each, at)) for at, each in enumerate(order)]
 
 
 def _ranked(row: Mapping[str, Any], score: float) -> Ranked:

@@ -13,11 +13,14 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import main
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.local import Request, search
+from graphrag_mcp.query.text_search import search as exact_search
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 from tests.query.test_filters import three_corpora
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
@@ -96,6 +99,18 @@ def test_a_filter_that_only_one_corpus_knows_leaves_the_others_out(call: Caller)
     found = call.good("local_search", query="harbour", corpus="*", filters=["author=Ben"])
     assert [one["uri"] for one in found["citations"]] == ["text:painting"]
     assert "Known are" in call.good("local_search", query="harbour", corpus="*", filters=["nothing=1"])["hint"]
+    answered = call.good("local_search", query="harbour", corpus="*", filters=["author=Ben"], answer=True)
+    assert "An answer is made of one corpus" in answered["hint"]
+
+
+def test_exact_hits_of_several_corpora_take_turns(tmp_path: Path) -> None:
+    parts = []
+    for name in ("ca", "cb"):
+        texts = tuple(InlineText(f"Keeper {n} of {name} lit the lamp in the tower.", f"{name}{n}") for n in range(8))
+        index_documents(tmp_path / name, IndexRequest(texts=texts), Settings(home=tmp_path))
+        parts.append((name, open_snapshot(tmp_path / name)))
+    found = exact_search(parts, Request('"lamp"', max_tokens=300))
+    assert [one.id.partition("/")[0] for one in found.citations][:4] == ["ca", "cb", "ca", "cb"]
 
 
 # ---- one corpus of several is kept --------------------------------------------------------------
