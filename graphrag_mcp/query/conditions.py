@@ -69,13 +69,15 @@ class Condition:
         return (self.op == "<=" or days[1] >= first) and (self.op == ">=" or days[0] <= last)
 
     def _meets(self, value: object) -> bool:
-        """Is a value as the condition says? Days are compared as days and numbers as numbers; of a pattern, and of the
-        end of a path, `=` asks for no more."""
+        """Is a value as the condition says? Days are compared as days and numbers as numbers; a title or uri may
+        be a pattern, and a uri the end of a path."""
         text, wanted = str(value).casefold().strip(), self.value.casefold()
         if not text:
             return False
-        if self.field in ("title", "uri"):
-            return fnmatchcase(text, wanted) or text == wanted or text.endswith(f"/{wanted}")
+        if self.field in ("title", "uri") and fnmatchcase(text, wanted):
+            return True
+        if self.field == "uri" and text.endswith(f"/{wanted}"):
+            return True
         if self.field in DATES and dates.read(wanted) == wanted and (day := dates.read(text)):
             days, period = dates.days(day), dates.days(self.value)
             if self.op in ("=", "!="):  # a document of 2024 is not one of 4 March 2024

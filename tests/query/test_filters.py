@@ -14,6 +14,7 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import local, sections, topics
+from graphrag_mcp.query.conditions import read
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.request import AnswerOptions
@@ -94,6 +95,18 @@ def test_filters_keep_what_passes(notes: Snapshot, wanted: tuple[str, ...], left
     assert uris(notes, *wanted) == left
     found = {one.uri.removeprefix("text:") for one in search_text(notes, "harbour crane museum Olsen", filters=wanted).citations}
     assert sorted(found) == left
+
+
+@pytest.mark.parametrize(
+    ("written", "value", "holds"),
+    [
+        ("title=Budget", "Finance/Budget", False), ("title!=Budget", "Finance/Budget", True), ("title=*/Budget", "Finance/Budget", True),
+        ("title=7", "007", True), ("title=[Draft] plan", "[draft] Plan", True), ("title=7", "17", False),
+        ("uri=budget.md", "notes/finance/Budget.md", True), ("uri=get.md", "notes/Budget.md", False), ("uri!=budget.md", "notes/Budget.md", False),
+    ],
+)  # fmt: skip
+def test_a_title_is_compared_whole_and_a_uri_by_its_end_too(written: str, value: str, holds: bool) -> None:
+    assert read(written, ()).holds([value]) is holds
 
 
 def test_a_document_is_filtered_by_its_alias_too(notes: Snapshot) -> None:
