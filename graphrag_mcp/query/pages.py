@@ -45,7 +45,7 @@ class Pages:
             for n, id in enumerate(self.ids)
             for alias in names.get(id, ())
         )
-        self.ended: dict[str, list[int]] = {}  # what `_ending` has found
+        self.ended: dict[str, dict[str, int]] = {}  # what `_ending` has found
         by_uri = {uri: self.number[id] for id, uri in uris.items()}
         self.now = {old: by_uri[new] for old, new in renamed.items() if new in by_uri}
 
@@ -101,16 +101,15 @@ class Pages:
     def _nearest(self, path: str, folder: str) -> int:
         """Of the documents whose paths end so, those below the same top folder first: the best one, or one as good
         in the folder of the link or below it."""
-        ranked, top = self._ending(path), f"{folder.partition('/')[0]}/"
-        first = next(
-            (n for n in ranked if self.paths[n].startswith(top)), min(ranked[:1], default=-1)
-        )
-        near = next((n for n in ranked if self.paths[n].startswith(f"{folder}/")), -1)
+        best = self._ending(path)
+        first = best.get(folder.partition("/")[0], best.get("", -1))
+        near = best.get(folder, first)
         as_good = near >= 0 and self._order(near, path)[:2] == self._order(first, path)[:2]
         return near if as_good else first
 
-    def _ending(self, path: str) -> list[int]:
-        """The documents with this path at the end of theirs, else those with this alias, the best first."""
+    def _ending(self, path: str) -> dict[str, int]:
+        """Of the documents with this path at the end of theirs, else those with this alias, the best one in each
+        folder or below it; "" for all. A name such as README is that of thousands, with thousands of links."""
         if path not in self.ended:
             end = f"/{path.casefold()}"
             found = {
@@ -120,7 +119,12 @@ class Pages:
                 if f"/{spelling.casefold()}".endswith(end)
             }
             found = found or set(self.by_alias.get(path.casefold(), ()))
-            self.ended[path] = sorted(found, key=lambda number: self._order(number, path))
+            best: dict[str, int] = {}
+            for number in sorted(found, key=lambda number: self._order(number, path)):
+                parts = self.paths[number].split("/")
+                for depth in range(len(parts)):
+                    best.setdefault("/".join(parts[:depth]), number)
+            self.ended[path] = best
         return self.ended[path]
 
     def _order(self, number: int, path: str) -> tuple[bool, bool, int, str]:

@@ -9,6 +9,7 @@ import random
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +25,7 @@ from graphrag_mcp.query import documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.links import Link, links
+from graphrag_mcp.query.pages import Pages
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.html import readable
@@ -193,6 +195,21 @@ def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_
     assert leads(snapshot, "b/Start.md") == ["b/Index.md", "b/c/d/Index.md", "b/c/d/Index.md"]
     assert leads(snapshot, "z/Start.md") == ["a/Index.md"]
     assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], ("a wikilink that is a whole path means that")
+
+
+def test_links_to_a_name_of_many_pages_do_not_read_all_of_them_each() -> None:
+    class Counted(list[str]):
+        reads = 0
+
+        def __getitem__(self, at: Any) -> Any:
+            self.reads += 1
+            return super().__getitem__(at)
+
+    many = 300
+    pages = Pages({f"{n}": f"top/d{n:03}/README.md" for n in range(many)}, {}, {})
+    pages.paths = Counted(pages.paths)
+    assert [pages.target("wikilink", "README", "", n) for n in range(many)] == [*range(many)]
+    assert pages.paths.reads < 20 * many
 
 
 def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:
