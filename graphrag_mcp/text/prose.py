@@ -123,10 +123,13 @@ LEFT = 5  # of a document at least a fifth is left
 SHARED = 3  # documents that hold a line of the furniture of a site
 
 _FENCE = re.compile(r"^[ \t]*```+[ \t]*(\w*)", re.MULTILINE)
-# An indented block behind a paragraph that ends with two colons.
+# What stands before an indented block: a paragraph that ends with two colons, a directive.
 _LITERAL = re.compile(
-    r"^([ \t]*+).*::[ \t]*\n(?:[ \t]*\n)++((?:\1[ \t]++\S.*\n?|[ \t]*\n)++)", re.MULTILINE
+    r"^(?P<indent>[ \t]*+)(?:\.\. (?:code|code-block|sourcecode|parsed-literal)::[^\n]*+"
+    r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
+    re.MULTILINE,
 )
+_ROW = re.compile(r"[^\n]*\n|[^\n]+")
 # A piece of a sentence, and what may stand around the words of prose.
 _PIECE = re.compile(r"[^\s\0]+")
 _AROUND = ".,;!?()[]\"'`/–—-…‘’“”„«»，。！？、；：（）《》「」"
@@ -186,8 +189,18 @@ def fences(text: str) -> list[int]:
 
 
 def _indented(text: str) -> list[int]:
-    found = _LITERAL.finditer(text) if "::" in text else ()
-    return [at for match in found for at in match.span(2)]
+    places: list[int] = []
+    for match in _LITERAL.finditer(text) if "::" in text else ():
+        if places and match.start() < places[-1]:
+            continue
+        end = match.end()
+        for found in _ROW.finditer(text, end):  # not all that follows: most blocks are short
+            line, bare = found[0], found[0].lstrip(" \t")
+            if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
+                break
+            end = found.end()
+        places += [match.end(), end] if end > match.end() else []
+    return places
 
 
 def repeated_lines(rows: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

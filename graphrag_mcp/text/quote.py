@@ -234,7 +234,7 @@ def is_conversation(text: str) -> bool:
     in minutes names no speaker."""
     starts = [at for at in range(len(text)) if not at or text[at - 1] == "\n"]
     turns = sum(_SPEAKER.match(text, at) is not None for at in starts)
-    return turns > 1 and 2 * turns >= len(text.strip().split("\n\n"))
+    return turns > 1 and 2 * turns >= len(re.split(r"\n[ \t]*\n", text.strip()))
 
 
 def lead(text: str, room: int, title: str = "") -> str:

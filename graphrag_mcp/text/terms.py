@@ -200,30 +200,56 @@ def bare_latin(word: str) -> str:
 _CYRILLIC = re.compile(
     r"(?:(?<=[а-яіїґ]{3})(?:ами|ями|ого|его|ому|ему|ыми|ими|а[хм]|я[хм]|[оеыи][мй]|[ое]ю|[иы]х)|(?<=[а-яіїґ]{2})[аоеыиуюяйьії])$"
 )
+# Павел, Павла; Донец, Донца.
+_WEAK_VOWEL = re.compile(r"(?<=[а-яіїґ][бвгджзклмнпрстфхцчшщ])[ое](?=[цлкн]$)")
+_CLOSED = re.compile(r"[ії](?=[бвгджзклмнпрстфхцчшщ]$)")  # Львів, Львова; Київ, Києва
+_SOFTENED = {"ці": "к", "зі": "г"}  # Америці, Празі
 _GREEK = re.compile(r"(?<=[α-ω]{3})(?:[αεηιουωσ]|ων){1,12}$")
-_APOSTROPHE = re.compile(
-    r"(?<=[a-z]{3})'(?!(?:[dmst]|ll|re|ve)$)[a-z]{1,7}$"
-)  # Ankara'da; not didn't
-_CASED_WORD = re.compile("[а-яіїґ]{3,}|[α-ω]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{1,7}(?![a-z])")
+_ARABIC = re.compile(r"^(?:[وبفك]?ال(?=\w{3})|لل(?=\w{3}))+")
+# What stands behind the apostrophe of a Turkish name, folded (Ankara'da): any other letters are of a name of its own
+# (Sant'Agata and Sant'Antonio, Qur'an).
+_TURKISH = re.compile(
+    r"(?<=[a-z]{3})'(?:[yn][aeiu]|[dt][ae]n?|n?[iu]n|l[iu]k?|[dt][ae]ki(?:ler)?|y?l[ae]|[dt][iu]r?|nd[ae]n?|[ysz]i|lar|ler)$"
+)
+_CASED_WORD = re.compile(
+    "[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{2,7}(?![a-z])"
+)
 
 
 @lru_cache(maxsize=1 << 15)
 def _cyrillic(word: str) -> str:
     before = ""
     while word != before:
-        before, word = word, _CYRILLIC.sub("", word)
+        before = word
+        if len(word) > 4 and word[-2:] in _SOFTENED:
+            word = word[:-2] + _SOFTENED[word[-2:]]
+        word = _CYRILLIC.sub("", word)
+        if word == before and len(word) > 3:
+            word = _WEAK_VOWEL.sub(
+                "", _CLOSED.sub(lambda match: "о" if match[0] == "і" else "е", word)
+            )
     return word
 
 
 def _without_case(match: re.Match[str]) -> str:
     word = match[0]
     if word[0] < "\u0370":
-        return _APOSTROPHE.sub("", word)
-    return _GREEK.sub("", word) if word[0] < "\u0400" else _cyrillic(word)
+        return without_suffix(word)
+    if "а" <= word[0] <= "ґ":
+        return _cyrillic(word)
+    return (_GREEK if word[0] < "\u0400" else _ARABIC).sub("", word)
+
+
+def without_suffix(word: str, single: bool = False) -> str:
+    """A folded word without a Turkish suffix (ankara'da), also of one vowel if `single`."""
+    bare = _TURKISH.sub("", word)
+    if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu":
+        return word[:-2]
+    return bare
 
 
 def without_cases(key: str) -> str:
-    """A folded name without the endings that it takes in a sentence."""
+    """A folded name without the endings (in Arabic, the articles) that it takes in a sentence."""
     return _CASED_WORD.sub(_without_case, key) if "'" in key or not key.isascii() else key
 
 
@@ -404,7 +430,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
         forms.append("".join(parts))  # U.S. is found by US
     elif 2 < len(parts) <= 8 and "." not in whole and "-" not in whole:
         forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
-    if "'" in whole and (bare := _APOSTROPHE.sub("", whole)) != whole:
+    if "'" in whole and (bare := without_suffix(whole, True)) != whole:
         forms.append(bare)  # Ankara'da
     out: dict[str, None] = {}
     if token.startswith("__") and token.endswith("__"):

@@ -158,3 +158,8 @@ def test_words_of_talk_and_their_stems_tell_no_topic() -> None:
 
 def test_a_raised_number_is_one_term_with_its_letters_however_it_is_written() -> None:
     assert terms("km²") == terms("km2")
+
+
+def test_letters_behind_an_apostrophe_that_are_no_ending_stay_of_the_name() -> None:
+    for one, other in (("Sant'Agata", "Sant'Antonio"), ("Dell'Utri", "Dell'Arte"), ("Qur'an", "Qur")):
+        assert normalise_name(one) != normalise_name(other)
