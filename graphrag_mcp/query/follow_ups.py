@@ -6,7 +6,7 @@ question and no answer names yet: `Ada Lind – Tern?`, for names alone ask in a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice, zip_longest
 
 import numpy as np
@@ -37,13 +37,14 @@ def after(snapshot: Snapshot, query: str, shown: Sequence[str]) -> list[str]:
 
 def _questions(snapshot: Snapshot, aliases: Sequence[str], texts: Sequence[str]) -> list[str]:
     """Questions on neighbours of what these ids stand for: the nearest of the first entity, of the second, and so on,
-    then the next ones."""
-    starts = _entities(snapshot, aliases)
-    rows = snapshot.by_key("entities", starts, "id", ["id", "title", "key"])
+    then the next ones. Neighbours that the ids do not name come first: an agent has read the others."""
+    place = {id: at for at, id in enumerate(_entities(snapshot, aliases))}
+    rows = snapshot.by_key("entities", list(place), "id", ["id", "title", "key"])
     title_of = {id: (title, key) for id, title, key in rows_of(rows)}
     told = " | ".join(map(normalise_name, texts))
-    turns = zip_longest(*(_near(snapshot, id, starts) for id in starts if id in title_of))
-    pairs = list(islice(filter(None, chain.from_iterable(turns)), READ))
+    turns = zip_longest(*(_near(snapshot, id, place) for id in place if id in title_of))
+    in_turn = filter(None, chain.from_iterable(turns))
+    pairs = sorted(in_turn, key=lambda pair: pair[1] in place)[:READ]
     ends = list(dict.fromkeys(there for _, there in pairs))
     rows = snapshot.by_key("entities", ends, "id", ["id", "title", "key"])
     title_of |= {id: (title, key) for id, title, key in rows_of(rows)}
@@ -71,9 +72,9 @@ def _entities(snapshot: Snapshot, aliases: Sequence[str]) -> list[str]:
     return [*cited, *sorted(found.keys() - set(cited), key=lambda id: (-found[id], id))]
 
 
-def _near(snapshot: Snapshot, id: str, starts: Collection[str]) -> list[tuple[str, str]]:
-    """The entity with each of its strongest neighbours, without those that an answer cites as well; a hub, which
-    everything is a neighbour of, has none."""
+def _near(snapshot: Snapshot, id: str, place: Mapping[str, int]) -> list[tuple[str, str]]:
+    """The entity with each of its strongest neighbours, so that two which have a place are one pair, of which the
+    later one is the neighbour; a hub, which everything is a neighbour of, has none."""
     graph = graph_of(snapshot)
     number = graph.number(id)
     if number < 0 or graph.degree[number] > HUB:
@@ -81,4 +82,4 @@ def _near(snapshot: Snapshot, id: str, starts: Collection[str]) -> list[tuple[st
     positions, _ = graph.links(np.array([number]))
     there, strength = graph.there[positions], graph.strength[positions].round(9)
     names = graph.named(there[np.lexsort((there, -strength))].tolist())
-    return [(id, other) for other in names if other not in starts]
+    return [(id, other) for other in names if place.get(other, len(place)) > place[id]]
