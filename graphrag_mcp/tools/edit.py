@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from mcp.types import CallToolResult
@@ -173,7 +174,7 @@ def _target(snapshot: Snapshot, asked: str, entity: bool = False) -> Target:
     return Target((row["key"],), (row["title"],))
 
 
-_waiting: dict[str, threading.Timer] = {}
+_waiting: dict[Path, threading.Timer] = {}  # by folder: tenants may name their corpora alike
 _lock = threading.Lock()
 
 
@@ -182,18 +183,19 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
     paid for it; say when that is. Should this process end before, the next indexing does it."""
     if app.settings.chat_model:
         return "\nCommunities and their reports follow with the next indexing."
+    folder = app.folder(corpus)
     if wait:
         from graphrag_mcp.index.pipeline import index_documents
 
-        index_documents(app.folder(corpus), IndexRequest(), app.settings)
+        index_documents(folder, IndexRequest(), app.settings)
         return ""
     with _lock:
-        if timer := _waiting.pop(corpus, None):
+        if timer := _waiting.pop(folder, None):
             timer.cancel()
         work = partial(start.start, app.settings, corpus, IndexRequest())
         timer = threading.Timer(QUIET_SECONDS, work)
         timer.daemon = True
-        _waiting[corpus] = timer
+        _waiting[folder] = timer
         timer.start()
     return "\nCommunities and their reports follow in a moment."
 

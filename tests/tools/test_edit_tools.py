@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from tests.index.test_edits import content, do, entities, made, target, undo
 from tests.index.test_index import index
 from tests.support.client import Caller, connected
 from tests.support.command import run_here
+from tests.support.workload import until
 
 NAMES = {
     "a.md": "John Smith met Mary Stone in Leeds. Mary Stone praised John Smith.",
@@ -109,14 +110,20 @@ def test_an_agent_tries_does_and_takes_back_an_edit(call: Caller, home: Path) ->
     assert found["title"] == "John Smith" and f"was made a name of it, {done['undo_id']}" in found["text"]
     edits = call.good("edit_graph", op="log")["edits"]
     assert {one["by"] for one in edits} == {"agent:mcp"} and edits[0]["state"] == "in force"
-    for _ in range(100):  # communities follow by themselves
-        if not call.good("graph_status")["stale"]:
-            break
-        time.sleep(0.1)
-    else:
-        pytest.fail("the communities did not follow")
+    until(lambda: not call.good("graph_status")["stale"])  # communities follow by themselves
     call.good("edit_graph", op="undo", ids=[done["undo_id"]], dry_run=False)
     assert content(kb) == before
+
+
+def test_communities_follow_the_edits_of_two_tenants_with_corpora_of_one_name(tmp_path: Path) -> None:
+    made(tmp_path / "ada" / "corpora")
+    shutil.copytree(tmp_path / "ada", tmp_path / "ben")
+    servers = [build_server(App(Settings(home=tmp_path / name))) for name in ("ada", "ben")]
+    with connected(servers[0]) as ada, connected(servers[1]) as ben:
+        for call in (ada, ben):
+            call.good("edit_graph", op="merge", ids=["John Smith", "J. Smith"], dry_run=False)
+        for call in (ada, ben):
+            until(lambda call=call: not call.good("graph_status")["stale"])
 
 
 def test_the_undo_of_a_removed_text_says_that_it_is_given_again(tmp_path: Path) -> None:
