@@ -154,7 +154,10 @@ def hold_of_document(fact: Fact, conditions: Sequence[Condition]) -> bool:
         if name == "as_of":
             passes = all(is_valid(fact, condition.value) for condition in of_field)
         else:
-            passes = hold_of(of_field, _values(fact, name))
+            undated = (
+                name == "date" and not fact["date"]
+            )  # it passes no filter, also not date!=2024
+            passes = not undated and hold_of(of_field, _values(fact, name))
         if not passes:
             return False
     return True

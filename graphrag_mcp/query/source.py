@@ -36,6 +36,7 @@ from graphrag_mcp.query.ids import (
     was_given,
     with_neighbours,
 )
+from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places, quote
@@ -149,7 +150,9 @@ def shown(
         room -= count_tokens(whole) + LED
         parts = _beginnings(firsts, room)
     items, call = _fair(result, parts, room, options)
-    result.next_call = call = call or whole
+    result.next_call = call = whole or call
+    if count_tokens(call) > budget // 2:
+        result.hint = joined(result.hint, f"{len(firsts)} ids need more than max_tokens={budget}.")
     section = Section(name, items, 1.0, into="sources")
     result = compose(result, [section], budget, intro=intro)
     if call:
@@ -401,6 +404,6 @@ def _excerpt(item: Item, row: Row, name: str, begins: str) -> Item:
     if begins and begins[: len(begins) // 2] not in text:
         remarks.append(begins)
     if row.get("silent"):
-        remarks.append("no word of the question; it begins:")
+        remarks.append("no word of the question")
     head = " ".join([f"[{item.id}] {name}", *(f"({remark})" for remark in remarks)])
     return replace(item, text=f"{head}\n{text}", tokens=count_tokens(f"{head}\n{text}") + 2)

@@ -35,6 +35,8 @@ class Statement:
     item: Item
     raw: str
     document: str
+    uri: str
+    start: int  # its first character in the document
     days: tuple[tuple[str, str], ...]
     moment: str
     said: str
@@ -73,7 +75,7 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
     if kept is not None:
         ids = kept.passing((row["id"], row["document_id"], row["entity_ids"]) for row in rows)
         rows = [row for row in rows if row["id"] in ids]
-    rows.sort(key=lambda row: row["n"])
+    rows.sort(key=lambda row: (row["uri"], row["char_start"]))
     passing = [
         statement
         for statement in _statements(snapshot, rows[:UNITS])
@@ -109,9 +111,10 @@ def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: i
 
 
 def _by_time(found: Sequence[Statement]) -> list[Statement]:
-    """Those with a day, by time."""
+    """Those with a day, by time; of one moment by the files, since ids follow the order in which texts were
+    indexed."""
     dated = [statement for statement in found if statement.days]
-    return sorted(dated, key=lambda statement: (statement.moment, statement.item.id))
+    return sorted(dated, key=lambda statement: (statement.moment, statement.uri, statement.start))
 
 
 def _naming(
@@ -172,4 +175,5 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     cited = citation(row).model_copy(update=place | {"when": list(map(asdict, when))})
     parts = ("-", "" if when else "said", date, clock, shown, f"[{cited.id}]", note)
     item = Item(cited.id, " ".join(filter(None, parts)), cited, "Timeline")
-    return Statement(item, raw, row["document_id"], days, moment, said, bool(when))
+    document = row["document_id"]
+    return Statement(item, raw, document, row["uri"], first, days, moment, said, bool(when))

@@ -91,6 +91,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     if not first:
         passing: set[str] | None = None
         if kept is not None and kept.narrows:
-            passing = {known.documents[unit] for unit in kept.units}
+            # Notes are in no topic.
+            passing = {known.documents[unit] for unit in kept.units if unit in known.documents}
         page.add(groups.overview(snapshot, passing, prefix))
     return shown, len(rest)

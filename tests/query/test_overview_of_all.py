@@ -118,3 +118,15 @@ def test_a_map_for_a_question_of_several_parts_that_hold_no_word_to_search_by_se
     for question in ("What are these documents about, and who disagrees with whom?", "这些文件的主题是什么？主要内容有哪些？"):
         found = global_search(sample, question, max_tokens=1_500)
         assert found.communities and "apart" not in found.hint, question
+
+
+def test_a_map_with_a_filter_that_a_note_passes_counts_the_documents(tmp_path: Path) -> None:
+    texts = [InlineText(f"---\ndate: 2023-0{n}-01\n---\n# Doc {n}\n\nIda Holm met Tobias Fenn at Harbour Trust.\n", f"d{n}.md") for n in range(1, 5)]
+    texts.append(InlineText("---\nkind: note\ndate: 2023-05-01\n---\n# My note\n\nIda Holm was right about Harbour Trust.\n", "n.md"))
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for text in texts:
+        (folder / text.id).write_text(text.text, "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
+    found = global_search(open_snapshot(tmp_path / "c"), "", filters=["date>=2023"])
+    assert "4 documents" in found.text and "Ida Holm" in found.text

@@ -409,3 +409,23 @@ def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytes
     assert timeline.left_out((2, "statements", "without a date"), (1, "passages", "not read")) == "2 statements without a date and 1 passage not read are left out."
     monkeypatch.setattr(timeline, "UNITS", 1)
     assert "3 passages not read are left out" in list_documents(talk, by="statement").text
+
+
+def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tmp_path: Path) -> None:
+    names = ["Tobias Fenn", "Marta Quill", "Jonas Abel", "Lena Marsh"]
+    texts = [InlineText(f"# Doc {n}\n\nOn 3 March 2023 {name} resigned from Harbour Trust in Kiel.", f"d{n}") for n, name in enumerate(names)]
+    settings = Settings(home=tmp_path)
+    for part in (texts[2:], texts[:2]):
+        index_documents(tmp_path / "edited", IndexRequest(texts=tuple(part)), settings)
+    index_documents(tmp_path / "fresh", IndexRequest(texts=tuple(texts)), settings)
+    order = [
+        re.findall("|".join(names), list_documents(open_snapshot(tmp_path / name), by="statement", query="Harbour Trust").text)
+        for name in ("edited", "fresh")
+    ]
+    assert order[0] == order[1] == names
+
+
+def test_a_document_without_a_date_passes_no_filter_on_dates_also_not_an_unequal_one(tmp_path: Path) -> None:
+    texts = (InlineText("The pier was late.", "dated", "", {"date": "2023-01-01"}), InlineText("The pier was early.", "undated"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    assert list_documents(open_snapshot(tmp_path / "c"), filters=["date!=2022"]).total == 1
