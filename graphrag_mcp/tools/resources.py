@@ -340,20 +340,21 @@ def stamp_of(app: App, uri: str) -> Stamp:
 
     A resource that is not there yet has a stamp too: a corpus may be about to be indexed. An
     address that is not ours never changes."""
-    match = re.fullmatch(r"graphrag://([^/?#]+)(?:/([^/?#]+))?(?:/[^/?#]+)?", uri)
+    match = re.fullmatch(r"graphrag://([^/?#]+(?:/[^/?#]+){0,2})", uri)
     if match is None:
         return lambda: None
-    first, second = unquote(match[1]), unquote(match[2] or "")
-    if not second:
+    first, *rest = map(unquote, match[1].split("/"))
+    if not rest:
         return lambda: [
             (name, file_stamp(app.folder(name) / "manifest.json")) for name in app.corpora()
         ]
-    if first == "prompts":
+    if len(rest) == 2 or rest == ["stats"]:  # of a corpus, which may be called "jobs"
+        path = app.folder(first) / "manifest.json"
+    elif first == "drift":
+        path = app.drift_path(rest[0])
+    elif first == "jobs":
+        queue.load(app.home, rest[0])  # NotFound for what is not the caller's
+        path = app.home / "jobs" / f"{rest[0]}.json"
+    else:
         return lambda: None
-    path = app.folder(first) / "manifest.json"
-    if first == "drift" and second != "stats":
-        path = app.drift_path(second)
-    if first == "jobs" and second != "stats":
-        queue.load(app.home, second)  # NotFound for what is not the caller's
-        path = app.home / "jobs" / f"{second}.json"
     return lambda: file_stamp(path)
