@@ -8,6 +8,7 @@ for any part of it. ```sh and ```text are for reading.
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
@@ -331,6 +332,16 @@ def test_every_file_that_a_page_names_is_there() -> None:
         named = set(re.findall(r"`([\w/]+\.py)`", page.read_text("utf-8")))
         lost = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
         assert lost == [], page.name
+
+
+def test_every_member_of_a_class_that_a_page_names_is_there() -> None:
+    """`Ranked.total`: a class of the package with a field, property or method of that name."""
+    trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "graphrag_mcp").rglob("*.py")]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    members = {f"{one.name}.{getattr(part, 'name', None) or ast.unparse(getattr(part, 'target', part))}" for one in classes for part in one.body}
+    for page in (DOCS / "dev" / "how-it-works.md", ROOT / "AGENTS.md"):
+        named = set(re.findall(r"`([A-Z]\w+\.[a-z_]+)`", page.read_text("utf-8")))
+        assert named and named <= members, page.name
 
 
 def test_every_prompt_has_its_line_and_its_true_variables() -> None:
