@@ -1,23 +1,25 @@
 """Questions that the graph proposes in a DRIFT session, where the agent or the model gives none.
 
 They ask about neighbours of what an answer cites, the strongest first (`query/graph.py`), which no
-question and no answer names yet: `Ada Lind – Tern?`, for names alone ask in any language."""
+question and no answer names yet: `Ada Lind – Tern?`, for names alone ask in any language. At most two
+begin at the same entity."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import chain, islice, zip_longest
+from collections.abc import Sequence
 
 import numpy as np
 
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.query.graph import HUB, graph_of
+from graphrag_mcp.query.literals import stands_in
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text.terms import normalise_name
 
-QUESTIONS, READ = 5, 60  # questions; neighbours whose names are read
+QUESTIONS, FROM_ONE = 5, 2  # questions; those that begin at the same entity
+SHOWN, STARTS, READ = 4, 12, 60  # passages, entities to begin at, neighbours whose names are read
 
 
 def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
@@ -27,35 +29,32 @@ def propose(snapshot: Snapshot, walk: Walk, id: str, answer: str) -> list[str]:
         return []
     texts = [node[part] for _, node in walk.graph.nodes(data=True) for part in ("query", "answer")]
     cited = cited_aliases(answer)
-    return _questions(snapshot, cited or node["context"], [answer, *texts])
+    return _questions(snapshot, cited or node["context"][:SHOWN], [answer, *texts])
 
 
 def after(snapshot: Snapshot, query: str, shown: Sequence[str]) -> list[str]:
     """Questions that follow a search for `query` that showed these sources (`t33.2`)."""
-    return _questions(snapshot, shown, [query])
+    return _questions(snapshot, shown[:SHOWN], [query])
 
 
 def _questions(snapshot: Snapshot, aliases: Sequence[str], texts: Sequence[str]) -> list[str]:
-    """Questions on neighbours of what these ids stand for: the nearest of the first entity, of the second, and so on,
-    then the next ones. Neighbours that the ids do not name come first: an agent has read the others."""
-    place = {id: at for at, id in enumerate(_entities(snapshot, aliases))}
-    rows = snapshot.by_key("entities", list(place), "id", ["id", "title", "key"])
-    title_of = {id: (title, key) for id, title, key in rows_of(rows)}
+    """Questions on the strongest neighbours of what these ids stand for."""
+    pairs = _neighbours(snapshot, _entities(snapshot, aliases))
+    ids = list(dict.fromkeys(id for pair in pairs for id in pair))
+    rows = snapshot.by_key("entities", ids, "id", ["id", "title", "key"])
+    named = {id: (title, key) for id, title, key in rows_of(rows)}
     told = " | ".join(map(normalise_name, texts))
-    turns = zip_longest(*(_near(snapshot, id, place) for id in place if id in title_of))
-    in_turn = filter(None, chain.from_iterable(turns))
-    pairs = sorted(in_turn, key=lambda pair: pair[1] in place)[:READ]
-    ends = list(dict.fromkeys(there for _, there in pairs))
-    rows = snapshot.by_key("entities", ends, "id", ["id", "title", "key"])
-    title_of |= {id: (title, key) for id, title, key in rows_of(rows)}
-    asked: dict[str, str] = {}  # one question for each neighbour
+    begun: Counter[str] = Counter()
+    questions: list[str] = []
     for here, there in pairs:
-        title, key = title_of.get(there, ("", ""))
-        other, other_key = title_of[here]
-        known = not key or key in told or key in other_key or other_key in key
-        if not known and there not in asked:
-            asked[there] = f"{one_line(title, 80)} – {one_line(other, 80)}?"
-    return list(islice(asked.values(), QUESTIONS))
+        if here not in named or there not in named or begun[here] == FROM_ONE:
+            continue
+        (other, other_key), (title, key) = named[here], named[there]
+        within = ((told, key), (other_key, key), (key, other_key))
+        if not any(not name or stands_in(text, name, whole=True) for text, name in within):
+            begun[here] += 1
+            questions.append(f"{one_line(title, 80)} – {one_line(other, 80)}?")
+    return questions[:QUESTIONS]
 
 
 def _entities(snapshot: Snapshot, aliases: Sequence[str]) -> list[str]:
@@ -72,14 +71,22 @@ def _entities(snapshot: Snapshot, aliases: Sequence[str]) -> list[str]:
     return [*cited, *sorted(found.keys() - set(cited), key=lambda id: (-found[id], id))]
 
 
-def _near(snapshot: Snapshot, id: str, place: Mapping[str, int]) -> list[tuple[str, str]]:
-    """The entity with each of its strongest neighbours, so that two which have a place are one pair, of which the
-    later one is the neighbour; a hub, which everything is a neighbour of, has none."""
+def _neighbours(snapshot: Snapshot, named: Sequence[str]) -> list[tuple[str, str]]:
+    """Of the first of these entities that have neighbours, the strongest ones, each once, behind the entity that it
+    is nearest to; of two of these entities the later one is the neighbour. Of neighbours that are as strong those
+    that are not `named` come first: an agent has read the others. A hub is left out, since everything is a
+    neighbour of it."""
     graph = graph_of(snapshot)
-    number = graph.number(id)
-    if number < 0 or graph.degree[number] > HUB:
-        return []
-    positions, _ = graph.links(np.array([number]))
+    numbers = np.array([number for id in named if (number := graph.number(id)) >= 0], int)
+    starts = numbers[graph.degree[numbers] <= HUB][:STARTS]
+    place = {number: at for at, number in enumerate(starts.tolist())}
+    positions, here = graph.links(starts)
     there, strength = graph.there[positions], graph.strength[positions].round(9)
-    names = graph.named(there[np.lexsort((there, -strength))].tolist())
-    return [(id, other) for other in names if place.get(other, len(place)) > place[id]]
+    nearest: dict[int, int] = {}
+    for at in np.lexsort((here, there, np.isin(there, numbers), -strength)).tolist():
+        start, other = int(here[at]), int(there[at])
+        if place[start] < place.get(other, STARTS):
+            nearest.setdefault(other, start)
+    ends = list(nearest)[:READ]
+    begins = graph.named([nearest[end] for end in ends])
+    return list(zip(begins, graph.named(ends), strict=True))

@@ -16,15 +16,20 @@ import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer.drift import listed_sessions
+from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import sending
 from graphrag_mcp.query import reports
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.drift_view import export
+from graphrag_mcp.query.follow_ups import after
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.model_replies import read_follow_ups
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
-from graphrag_mcp.types import DriftResult
+from graphrag_mcp.text.terms import holds_cjk
+from graphrag_mcp.types import DriftResult, IndexRequest, InlineText
 from tests.support.command import clean_environment
 
 QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
@@ -247,6 +252,22 @@ def test_proposed_questions_are_names_that_no_text_of_the_session_has(snapshot: 
     queries = [node["query"] for _, node in drift.walk().graph.nodes(data=True)][1:]
     assert queries and all(re.fullmatch(r".+ – .+\?", query) for query in queries)
     assert not any(query.partition(" – ")[0] in asked for query in queries)
+
+
+def test_names_of_one_passage_are_proposed_unless_the_question_has_them_as_words(tmp_path: Path) -> None:
+    text = "Ida married Marta Olsen in Bergen. Marta Olsen and Ida built a bridge. The bridge of Ida and Marta Olsen fell."
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text, "bridge"),)), Settings(home=tmp_path))
+    bridge = open_snapshot(tmp_path / "c")
+    assert after(bridge, "Was it in Florida?", ["t1"]) == ["Marta Olsen – Ida?", "Ida – Bergen?"]
+    assert after(bridge, "What did Ida build?", ["t1"]) == ["Marta Olsen – Ida?"]
+
+
+def test_english_questions_are_followed_by_english_ones(snapshot: Snapshot) -> None:
+    questions = [QUESTION, *FOLLOW_UPS]
+    shown = {query: [one.id for one in local_search(snapshot, query).citations] for query in questions}
+    proposed = [question for query in questions for question in after(snapshot, query, shown[query])]
+    assert len(proposed) == 5 * len(questions)
+    assert sum(map(holds_cjk, proposed)) * 6 < len(proposed)
 
 
 def test_a_walk_returns_to_a_node_that_was_answered_before(drift: Drift) -> None:
