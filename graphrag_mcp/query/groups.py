@@ -49,9 +49,18 @@ def most_named(
 
 
 def _count_once(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
-    """Count the documents of a family name (Ferguson) for the only full name with it, where most documents of that
-    hold the family name alone too. A family name of several people is not counted."""
-    bearers = lists_of((title[id].split()[-1], id) for id in named if " " in title[id])
+    """Count each document for one name of a person: those of a longer name that ends with a full name (President
+    George W Bush) for that; those of a family name (Ferguson) for the only full name with it, where most documents of
+    this hold the family name alone too. A family name of several people is not counted."""
+    by_title = {title[id]: id for id in named}
+    for id in sorted(named, key=lambda id: -len(title[id])):  # Since President George W Bush
+        words = title[id].split()
+        ends = (" ".join(words[at:]) for at in range(1, len(words) - 1))
+        if person := next((by_title[end] for end in ends if end in by_title), ""):
+            named[person] |= named[id]
+            named[id] = set()
+    full = (id for id in named if " " in title[id] and named[id])
+    bearers = lists_of((title[id].split()[-1], id) for id in full)
     for id in named:
         people = bearers.get(title[id], [])
         if len(people) == 1 and len(named[people[0]]) >= NAMED_BY:

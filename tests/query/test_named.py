@@ -90,6 +90,13 @@ def test_a_filter_finds_an_organization_where_its_longer_names_stand(tmp_path: P
     assert found.count("- [t") == 1, found
 
 
+def test_documents_with_a_title_before_a_full_name_count_for_the_person(tmp_path: Path) -> None:
+    texts = {f"a{n}": f"Zelda W Quillmore spoke of pier {n}. In May Zelda W Quillmore left." for n in range(3)}
+    texts |= {f"b{n}": f"Ambassadors met Governess Zelda W Quillmore at pier {n}. Then Governess Zelda W Quillmore left." for n in range(2)}
+    text = groups.overview(made(tmp_path / "c", texts))
+    assert re.search(r"People: Zelda W Quillmore \[e\d+\] 5", text), text
+
+
 def test_documents_with_a_family_name_alone_count_for_the_person_whom_they_mean(tmp_path: Path) -> None:
     both = {f"both{n}": f"Peter Dahlgren said that pier {n} was late. Mr Dahlgren left with Ned Farrow." for n in range(2)}
     alone = {f"alone{n}": f"Mr Dahlgren went to Varde by ship {n}. Mr Dahlgren came back with a cold." for n in range(5)}
