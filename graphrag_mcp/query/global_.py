@@ -118,7 +118,14 @@ def show(
     result = topic_map.overview(
         result, parts, budget, level=request.level, offset=offset, cursor=cursor
     )
-    return result if result.communities or offset else _nothing(result, parts, budget)
+    if result.communities or offset:
+        return result
+    if any(topics.of_level(snapshot, request.level, kept) for _, snapshot, kept in parts):
+        of = f" of {len(parts)} corpora" if len(parts) > 1 else ""
+        more = f"The topics{of} need more than max_tokens={budget}."
+        result.text = joined(result.text, more)
+        return result
+    return _nothing(result, parts, budget)
 
 
 def _said(

@@ -190,3 +190,15 @@ def test_drift_lists_the_sessions_of_the_named_corpus_with_short_questions(
     listed = json.loads(ran(capsys, home, "drift --corpus notes --json")[1])["sessions"]
     assert [one["session"] for one in listed] == ["of-notes"] and len(listed[0]["question"]) > 300
     assert ran(capsys, home, "drift --corpus nope")[0] == 2
+
+
+def test_topics_of_many_corpora_that_have_no_room_are_not_called_missing(tmp_path: Path) -> None:
+    names = [f"corpus-of-the-harbour-{n}" for n in range(16)]
+    for name in names:
+        texts = (InlineText(f"The ferry Marigold left the pier of {name} for Varde. " * 3, "a"), InlineText("The crane broke.", "b"))
+        index_documents(tmp_path / "corpora" / name, IndexRequest(texts=texts), Settings(home=tmp_path))
+    with connected(build_server(App(Settings(home=tmp_path)))) as caller:
+        little = caller.good("global_search", query="", corpus=",".join(names), max_tokens=200)["text"]
+        enough = caller.good("global_search", query="", corpus=",".join(names), max_tokens=6_000)["text"]
+    assert "Nothing on this" not in little and ("need more than max_tokens" in little or "[corpus-of" in little), little
+    assert enough.count("[corpus-of") >= len(names)
