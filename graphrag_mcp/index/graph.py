@@ -28,9 +28,9 @@ EVIDENT = 0.2  # share of an entity's mentions that must say its type: "in Labou
 VAGUE = ("other", "unknown")  # what mentions say for that
 # Share of the texts which name a family name's bearer in full that must name the same person.
 BEARER = 0.9
-# Of so many text units that hold a family name one must name its bearer in full: Malaysia is not Peninsular Malaysia
-# for one of seven. A given name, or the first word of another name, needs more than half: Pizza is not Pizza Hut. On
-# 2,884 passages of an encyclopaedia about 33 of 41 names that this parts were joined wrongly by counts of mentions.
+# A family name is its bearer's where one of so many text units with it holds the full name: Malaysia is not Peninsular
+# Malaysia for one of seven. A given name, or the first word of another name, needs more than half: Pizza is not Pizza
+# Hut. Of 41 names that counts of mentions joined on 2,884 passages of an encyclopaedia about 33 were joined wrongly.
 SURNAME = 3
 
 

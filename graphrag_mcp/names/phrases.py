@@ -189,6 +189,6 @@ def _opens(text: str, at: int) -> bool:
             return True
         index -= 1
     if index >= 0 and text[index] == ")":  # (1) The, b) The
-        item = text[max(0, index - 4) : index].replace("(", " ").split(" ")[-1].strip()
+        item = (text[max(0, index - 4) : index].replace("(", " ").split() or [""])[-1]
         return len(item) <= 3 and item.isalnum() and item.islower() | item.isdigit()
     return index < 0 or text[index] in _STOPS

@@ -13,7 +13,7 @@ from graphrag_mcp.text.terms import counted, lists_of
 PERIODS = {"year": 4, "month": 7, "day": 10}  # characters of a date
 KINDS = {"person": "People", "organization": "Organizations"}
 NAMES = 5  # that characterise a period
-MOST_NAMED = 20  # names of a kind in an overview
+MOST_NAMED = 10  # names of a kind in an overview
 NAMED_BY = 2  # documents that name what an overview shows
 
 

@@ -413,14 +413,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
     whole = folded(plain)
     if not whole:
         return ()
-    forms = (
-        [whole, whole[:-1]]
-        if plain[-1:] == "s"
-        and plain[:-1].isalpha()
-        and plain[1:-1].isupper()
-        and plain[0].isupper()
-        else [whole]
-    )  # PDFs
+    forms = [whole, whole[:-1]] if re.fullmatch("[A-Z]{2,}s", plain) else [whole]  # PDFs
     parts = [
         folded(part)
         for piece in _SPLIT.split(plain)
