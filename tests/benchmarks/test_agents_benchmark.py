@@ -53,24 +53,3 @@ def test_the_collections_and_questions_are_written_and_answers_apart(tmp_path: P
         assert len(asked) == questions and all(set(one) == {"id", "question"} for one in asked)
         assert len(list((tmp_path / name / "documents").iterdir())) >= 5
     assert all(one["answer"] for one in json.loads((tmp_path / "twohop" / "answers.json").read_text("utf-8")))
-
-
-def test_a_server_that_cannot_be_reached_is_said_in_one_line_and_is_no_look(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "agents" / "door.py", log, "tools"],
-        env=clean_environment(URL="http://127.0.0.1:9/mcp"), capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1 and done.stderr.startswith("No server answers at ") and not log.exists()
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_a_reading_budget_cuts_the_last_look_and_refuses_the_next(tmp_path: Path) -> None:
-    log = tmp_path / "looks.log"
-    first = door(log, "shell", "printf 0123456789", FOLDER=str(tmp_path), BUDGET="15")
-    second = door(log, "shell", "printf 0123456789", FOLDER=str(tmp_path), BUDGET="15")
-    third = door(log, "shell", "printf 0123456789", FOLDER=str(tmp_path), BUDGET="15")
-    assert first == "0123456789\n(5 characters of the reading budget are left.)\n"
-    assert second == "01234\n(0 characters of the reading budget are left.)\n"
-    assert third.startswith("The reading budget is used up.")
-    assert json.loads(door(log, "sum")) == {"looks": 2, "characters": 15}

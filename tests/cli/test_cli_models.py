@@ -46,21 +46,6 @@ def ran(environment: dict[str, str], *arguments: Any) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_a_dry_run_says_what_a_model_would_cost_and_asks_nothing(
-    server: Server, environment: dict[str, str], tmp_path: Path
-) -> None:
-    before = len(server.requests)
-    record = ran(environment, "index", SAMPLE, "--home", tmp_path, "--method", "llm", "--dry-run")
-    assert record["estimate"]["calls"] > 20 and record["estimate"]["by_stage"]["extract"]["calls"] > 10
-    assert len(server.requests) == before and not (tmp_path / "corpora").exists()
-
-
-def test_the_same_command_again_asks_nothing(server: Server, environment: dict[str, str], home: Path) -> None:
-    before = len(server.requests)
-    assert ran(environment, "index", SAMPLE, "--home", home, "--corpus", "s")["calls"] == 0
-    assert len(server.requests) == before
-
-
 def test_a_budget_stops_the_run_and_says_what_is_left(environment: dict[str, str], tmp_path: Path) -> None:
     done = run_cli("index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--method", "llm", "--max-calls", "5", env=environment)
     assert "asked models 5 times" in done.stdout and "still to answer" in done.stderr and "budget" in done.stderr
@@ -83,22 +68,6 @@ def test_drift_walks_by_itself_with_a_model_and_teaches_without(environment: dic
     assert done.returncode == 2 and "GRAPHRAG_MCP_CHAT_MODEL" in done.stderr
 
 
-def test_the_answer_book_is_listed_and_cleared_by_kind(environment: dict[str, str], tmp_path: Path) -> None:
-    ran(environment, "index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--method", "llm", "--max-calls", "8")
-    listed = ran(environment, "answers", "list", "--home", tmp_path, "--corpus", "s")
-    assert listed["kinds"]["extract"] == sum(one["kind"] == "extract" for one in listed["answers"]) > 0
-    gone = ran(environment, "answers", "clear", "--kind", "extract", "--home", tmp_path, "--corpus", "s")
-    assert gone == {"cleared": listed["kinds"]["extract"]}
-    assert "extract" not in ran(environment, "answers", "list", "--home", tmp_path, "--corpus", "s")["kinds"]
-
-
-def test_init_writes_settings_that_load_and_does_not_overwrite(environment: dict[str, str], tmp_path: Path) -> None:
-    files = ran(environment, "init", tmp_path / "mine")["files"]
-    assert Path(files[0]).name.endswith(".toml") and len(files) > 10
-    again = run_cli("init", tmp_path / "mine", env=environment)
-    assert again.returncode == 2 and "--force" in again.stderr
-
-
 def test_tuned_entity_types_reach_extraction(environment: dict[str, str], home: Path, tmp_path: Path) -> None:
     from graphrag_mcp.index.models import with_tuned
     from graphrag_mcp.settings import Settings
@@ -113,9 +82,3 @@ def test_tuned_entity_types_reach_extraction(environment: dict[str, str], home: 
     for damaged in ("[" * 100_000, '{"entity_types": [', "7"):
         (tmp_path / "prompts" / "tuned.json").write_text(damaged)
         assert with_tuned(Settings(), tmp_path) == Settings()
-
-
-def test_status_says_who_the_model_is(environment: dict[str, str], home: Path) -> None:
-    assert ran(environment, "status", "--home", home, "--corpus", "s")["model"] == "llm:demo"
-    keyless = json.loads(run_cli("status", "--home", home, "--corpus", "s", "--json").stdout)
-    assert keyless["model"].startswith("none") and "GRAPHRAG_MCP_CHAT_MODEL" in keyless["text"]

@@ -14,13 +14,6 @@ import pytest
 from graphrag_mcp.jobs.watch import heeded
 from tests.support.command import clean_environment, run_cli, run_here
 
-QUESTION = "Who opened the canister with the sounding roll?"
-
-
-def test_a_pipe_gets_the_text_that_an_agent_gets(sample_home: Path) -> None:
-    done = run_cli("search", QUESTION, "--home", sample_home)
-    assert "\x1b" not in done.stdout and "[t23" in done.stdout
-
 
 def test_status_says_what_has_changed_on_disk(tmp_path: Path) -> None:
     folder, home = tmp_path / "notes", tmp_path / "home"

@@ -7,15 +7,10 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.code import grammars
-from graphrag_mcp.code.features import crowded_file
-from graphrag_mcp.code.languages import grammars_installed
-from graphrag_mcp.code.parse import LONGEST_LINE, parse
+from graphrag_mcp.code.parse import parse
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.candidates import Candidate
-from graphrag_mcp.query.features import FirstRound, Weights
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.question import Question
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -95,16 +90,6 @@ def test_uses_say_what_is_called_in_what_and_on_which_type() -> None:
     }  # fmt: skip
 
 
-def test_a_generated_file_is_its_module_and_a_line_of_data_is_blank() -> None:
-    file, text = parse("lab/made.py", "def f(): g()\n" * 200_000), "var a=function(){b()};" * LONGEST_LINE
-    assert file is not None and not file.references and [(one.name, one.end) for one in file.symbols] == [("lab.made", 2_600_000)]
-    if grammars_installed():
-        file = parse("lab/made.js", text[: 2 * LONGEST_LINE])
-        assert file is not None and len(file.symbols) == 1 and not file.references
-    file = parse("lab/made.py", "def f(): g()\ny=[" + "1," * LONGEST_LINE + "]\ndef after(): f()\n")
-    assert file is not None and [one.name for one in file.symbols] == ["lab.made", "lab.made.f", "lab.made.after"]
-
-
 DEEP = {
     "a chain": "x = (f" + " +\n f" * 20_000 + ")\n", "a line": f"x = 1{' + 1' * 20_000}\n",
     "brackets": f"x = {'(' * 3_000}1{')' * 3_000}\n", "conditions": "x = " + "a if b else " * 990 + "c\n",
@@ -158,17 +143,3 @@ def test_a_file_is_found_by_its_module_and_the_definitions_of_a_passage(tmp_path
     index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path, roots=[str(tmp_path)]))
     result = local_search(open_snapshot(tmp_path / "c"), "Handler.stop in pkg.beta fails", max_tokens=4_000)
     assert result.citations[0].uri.endswith("pkg/beta.py") and result.citations[0].line_start > 40
-
-
-def test_one_file_of_source_code_does_not_fill_a_result_alone() -> None:
-    def passages(name: str, *scores: float) -> list[Candidate]:
-        return [Candidate(f"{name} {at}", name, "", at, (), name, score, uri=name) for at, score in enumerate(scores)]
-
-    long, notes = passages("many.py", *(0.9 - n / 100 for n in range(8))), passages("many.md", 0.8, 0.79, 0.78, 0.77, 0.76)
-    every = [*long, *notes, *passages("one.py", 0.7)]
-    scores = {one.id: one.bm25 for one in every}
-    first = FirstRound(1.0, Weights(), {one.id: one for one in every}, scores)
-    loses = crowded_file(Question(), first)
-    order = [one.id for one in sorted(every, key=lambda one: -one.bm25 - 0.3 * loses(one))]
-    assert order[:4] == [one.id for one in long[:4]] and order[9] == "one.py 0"  # prose loses nothing
-    assert order[4:9] == [one.id for one in notes]

@@ -12,7 +12,6 @@ import pytest
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
@@ -285,70 +284,6 @@ def test_what_it_uses_what_implements_and_which_tests(asked: Snapshot) -> None:
     assert "Nothing of this kind" in explore_graph(asked, "app.main", kinds=["calls"]).text
 
 
-def test_several_symbols_are_asked_about_in_one_call(asked: Snapshot) -> None:
-    result = explore_graph(asked, "weigh, Scale.get, no_such_thing", kinds=["calls"])
-    heads = [line for line in result.text.splitlines() if line.startswith("# ") or "no symbol" in line]
-    assert [head.split(" (")[0] for head in heads] == ["# weigh", "# Scale.get", "'no_such_thing' is no symbol; search_text finds words."]
-    lines = [line for line in result.text.splitlines() if line.startswith("- [e")]
-    assert [line.split("] ")[1].split(" (")[0] for line in lines] == ["Crate.open", "main", "test_weigh", "Scale.measure_mass"]
-    assert not any(" calls " in line for line in lines)  # the heading says so
-
-
-def test_many_uses_in_tests_are_a_line_a_file(tmp_path: Path) -> None:
-    checks = "".join(f"def test_{n}():\n    weigh({n})\n\n\n" for n in range(7))
-    folder = tmp_path / "crates"
-    write(folder, FILES | {"tests/test_core.py": f"from pkg.core import weigh\n\nweigh(0)\n\n{checks}"})
-    result = explore_graph(index(folder, tmp_path / "home"), "weigh", kinds=["calls"])
-    lines = [line for line in result.text.splitlines() if line.startswith("- ")]
-    assert len(lines) == 3 and "Crate.open" in lines[0] and "main" in lines[1]
-    assert lines[2].startswith("- in crates/tests/test_core.py: ") and " line 3" in lines[2] and lines[2].endswith("]")
-    assert all(f"test_{n}:{6 + 4 * n}" in lines[2] for n in range(7))
-    assert any(one.uri == "crates/tests/test_core.py" for one in result.citations)
-    tests = explore_graph(index(folder, tmp_path / "home"), "weigh", kinds=["tests"])
-    assert [node["title"] for node in tests.nodes].count("test_3") == 1  # asked for: a line each
-
-
-def test_calls_that_could_mean_several_definitions_are_listed_beside_the_certain_ones(tmp_path: Path) -> None:
-    later = (
-        "import os\nfrom os import seal as close_lid\n\n\nclass Box:\n    def seal(self):\n        return os.seal(1)\n\n\n"
-        "def late(hold):\n    def inner():\n        hold.crate.seal(\n            1)\n    return inner\n"
-    )
-    checks = "".join(f"def test_{n}(hold):\n    hold.seal({n})\n\n\n" for n in range(7))
-    folder = tmp_path / "crates"
-    write(folder, FILES | {"later.py": later, "own.py": "import pkg\n\npkg.Crate().seal()\n", "tests/test_it.py": checks})
-    snapshot = index(folder, tmp_path / "home")
-    text = explore_graph(snapshot, "Crate.seal", kinds=["calls"]).text
-    certain, _, other = text.partition("## Not resolved, same name")
-    assert "own.py:3" in certain and "1 at 1 step" in certain and "own.py" not in other
-    lines = [line for line in other.splitlines() if line.startswith("- ")]
-    assert lines[0].startswith("- crates/later.py:12 in late.inner: `hold.crate.seal(` [t") and len(lines) == 2
-    assert lines[1].startswith("- crates/tests/test_it.py: test_0:2, test_1:6, ")
-    assert "later.py:12" in get_entity(snapshot, "Crate.seal").text
-    assert "Not resolved" not in explore_graph(snapshot, "Crate.seal", direction="out").text
-    (folder / "later.py").write_text(later.replace("import os\n", "import os\n\n\n", 1), "utf-8")
-    assert "crates/later.py:14 in late.inner" in explore_graph(index(folder, tmp_path / "home"), "Crate.seal", kinds=["calls"]).text
-
-
-def test_variables_of_a_module_stand_for_the_instance_or_class_that_is_assigned_to_them() -> None:
-    kinds = "class Kinds:\n    def weigh(self): ...\n\n\nclass Scale:\n    def weigh(self): ...\n\n\n"
-    texts = {
-        "x/p/__init__.py": "",
-        "x/p/kinds.py": f"{kinds}def made() -> Scale: ...\n\n\nkinds = Kinds()\nSCALE = made()\neither = Kinds()\neither = Scale()\n",
-        "x/p/use.py": (
-            "from p import kinds as held\nfrom p.kinds import kinds, SCALE, either, Scale\ntry:\n    _Base = Scale[int]\nexcept TypeError:\n"
-            "    _Base = Scale\na = b\nb = a\n\n\nclass Large(_Base):\n    pass\n\n\ndef one():\n    kinds.weigh()\n\n\n"
-            "def two():\n    held.kinds.weigh()\n\n\ndef three():\n    SCALE.weigh()\n\n\n"
-            "def four():\n    either.weigh()\n    kinds()\n    a.weigh()\n\n\ndef five(kinds):\n    _Base.weigh(kinds)\n"
-        ),
-    }
-    found = {(one.kind, one.source[4:], one.target[4:]) for one in resolve(parse(*one) for one in texts.items())}
-    assert {one for one in found if one[0] in ("calls", "inherits") and one[1].startswith("use.")} == {
-        ("inherits", "use.Large", "kinds.Scale"), ("calls", "use.one", "kinds.Kinds.weigh"),
-        ("calls", "use.two", "kinds.Kinds.weigh"), ("calls", "use.three", "kinds.Scale.weigh"),
-        ("calls", "use.four", "kinds.Scale.weigh"), ("calls", "use.five", "kinds.Scale.weigh"),
-    }  # fmt: skip
-
-
 def test_the_text_of_a_definition_is_its_own_lines(tmp_path: Path) -> None:
     folder = tmp_path / "crates"
     body = "".join(f"        total_{n} = self.measure_mass({n})\n" for n in range(80))
@@ -388,15 +323,6 @@ def test_an_entity_says_where_it_is_defined_its_signature_and_its_callers(asked:
     assert "## In (1)\n- [" in module and re.search(r"contains pkg.core: crates/pkg/core.py:1 \[t", module)
 
 
-def test_a_symbol_is_found_by_the_module_that_imports_it(asked: Snapshot) -> None:
-    assert get_entity(asked, "pkg.weigh").title == "weigh" and get_entity(asked, "pkg.sealed").state == "not_found"
-
-
-def test_an_unknown_kind_is_told(asked: Snapshot) -> None:
-    with pytest.raises(BadInput, match="there is no kind or direction 'eats'"):
-        explore_graph(asked, "pkg.core.weigh", kinds=["eats"])
-
-
 def test_the_outline_of_a_source_file_is_its_definitions(asked: Snapshot) -> None:
     text = list_documents(asked, document="crates/pkg/core.py").text
     assert "class Crate(Base), lines 10-18: A crate of mussels." in text
@@ -428,13 +354,6 @@ def test_an_exact_search_lists_every_line_of_source_code_that_holds_it(written: 
              for number, line in enumerate((CALLS if file != "core.py" else "def weigh_all(table):\n").replace("step_", f"step_{file[5]}_").splitlines())
              if "weigh_all(table)" in line]  # fmt: skip
     assert {(file.rpartition("/")[2], int(number), line) for file, number, line in lines} == set(there)
-
-
-def test_a_list_of_documents_that_hold_a_symbol_has_tests_and_notes(written: Snapshot) -> None:
-    for query in ("weigh_all", '"weigh_all"'):
-        listed = list_documents(written, query=query)
-        assert listed.total == 5 and "tests/test_all.py" in listed.text and ":1: from core import weigh_all" in listed.text
-        assert list_documents(written, query=query, filters=["uri=*tests/*"]).total == 1
 
 
 STORES = {

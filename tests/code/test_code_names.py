@@ -104,12 +104,6 @@ def test_a_bare_name_in_a_method_means_no_method_of_its_class(name: str) -> None
     assert edges({name: METHODS[name]}) == {("A.weigh", "weigh")}
 
 
-def test_python_read_by_its_grammar_hides_the_same() -> None:
-    pytest.importorskip("tree_sitter", reason="needs the extra [code]")
-    text = SHADOWS["a.py"]["text"].replace("    global weigh\n    weigh = x\n", "") + "print 'two'\n"
-    assert edges({"a.py": text}) - {("same", "weigh")} == {("used", "weigh"), ("redefined", "weigh")}
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_names_mean_what_the_language_says(rule: str) -> None:
     pytest.importorskip("tree_sitter", reason="needs the extra [code]")
@@ -125,19 +119,6 @@ def test_a_module_and_a_definition_of_one_name_are_two(language: str) -> None:
     assert {(one.source, one.target) for one in found if one.kind == "calls"} == pairs(ONE_NAME[language]["edges"])
     inside = {one.target: one.source for one in found if one.kind == "contains"}
     assert all(inside[name].startswith(":") for name in inside)
-
-
-def test_the_name_of_a_java_class_with_a_constructor_means_the_class_inside_it_too() -> None:
-    files = {
-        "Foo.java": "class Foo {\n Foo(int x) {}\n static Foo create() { return null; }\n static void other() { Foo.create(); }\n void go() {}\n"
-        " void y(Foo f) { f.go(); }\n Foo more() { return new Foo(1); }\n class In { void go() {} void z() { Foo.this.go(); } }\n"
-        " static class Kid extends Foo { Kid() { super(1); } }\n}\n",
-        "Bar.java": "class Bar { void go() {} static Foo create() { return null; } void k() { new Foo(1).go(); } }\n",
-    }
-    found = edges(files)
-    assert {("Foo.other", "Foo.create"), ("Foo.y", "Foo.go"), ("Foo.more", "Foo"), ("Bar.k", "Foo"), ("Bar.k", "Foo.go")} <= found
-    assert not {("Foo.In.z", "Foo.Foo"), ("Foo.more", "Foo.Foo")} & found
-    assert ("Foo.Kid", "Foo") in edges(files, "inherits")
 
 
 def test_calls_in_the_arguments_of_a_rust_macro_and_macros_with_the_name_of_a_function() -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import networkx as nx
-import pyarrow.parquet as pq
 import pytest
 
-from graphrag_mcp.errors import BadInput
-from graphrag_mcp.exchange.export import export, graphml
+from graphrag_mcp.exchange.export import graphml
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -42,15 +40,6 @@ def test_the_file_holds_every_entity_and_relationship_with_its_attributes(snapsh
     assert not list((tmp_path / "new").glob(".*"))
 
 
-def test_a_community_is_exported_with_the_texts_that_are_placed_in_it_alone(snapshot: Snapshot, tmp_path: Path) -> None:
-    export(snapshot, tmp_path)
-    path = {row["entity_id"]: row["path"] for row in snapshot.rows("memberships").to_pylist()}
-    units = [row["id"] for row in snapshot.rows("text_units").to_pylist()]
-    for name in ("communities", "community_reports"):
-        for row in pq.read_table(tmp_path / f"{name}.parquet").to_pylist():
-            assert row["text_unit_ids"] == sorted(unit for unit in units if row["id"] in path.get(unit, ()))
-
-
 def test_the_same_index_gives_the_same_bytes(snapshot: Snapshot, tmp_path: Path) -> None:
     for name in ("a", "b"):
         graphml(snapshot, tmp_path / name)
@@ -63,14 +52,6 @@ def test_text_that_xml_cannot_hold_breaks_nothing(tmp_path: Path) -> None:
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     counts = graphml(open_snapshot(tmp_path / "c"), tmp_path / "g.graphml")
     assert nx.read_graphml(tmp_path / "g.graphml").number_of_nodes() == counts["nodes"] > 0
-
-
-def test_a_file_inside_the_index_or_under_a_file_is_refused(snapshot: Snapshot, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="inside the index"):
-        graphml(snapshot, snapshot.folder / "graph.graphml")
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(BadInput, match="cannot be written"):
-        graphml(snapshot, tmp_path / "file" / "graph.graphml")
 
 
 def test_the_commands_export_and_walk(sample_home: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from campaigns.model_campaign import EAGER, demo, write_documents
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange.export import export
-from graphrag_mcp.exchange.importing import import_folder, placed
+from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
@@ -166,14 +166,6 @@ def test_a_report_goes_when_its_community_is_another_one(imported: tuple[Path, P
     assert doctor(corpus) == []
 
 
-def test_text_units_that_name_several_documents_are_understood(tmp_path: Path) -> None:
-    tables = made.graphrag()
-    for row in tables["text_units"]:
-        row["document_ids"] = [row.pop("document_id")]
-    counts, notes = bring(tmp_path / "c", made.write(tmp_path / "artifacts", tables))
-    assert (counts["entities"], counts["communities"], notes) == (7, 4, ["1 claim: left out (GraphRAG's covariates)"])
-
-
 @pytest.mark.parametrize(
     "lost", ["documents", "entities", "relationships", "communities", "community_reports"]
 )
@@ -200,16 +192,6 @@ def test_a_folder_that_was_damaged_later_takes_nothing_away(tmp_path: Path, lost
     assert bring(tmp_path / "c", source)[0]["unchanged"] == 2
 
 
-def test_a_folder_without_texts_or_of_another_kind_is_refused(tmp_path: Path) -> None:
-    source = made.write(tmp_path / "out", made.graphrag())
-    (source / "text_units.parquet").unlink()
-    with pytest.raises(BadInput, match="holds no text.*Index the documents themselves"):
-        bring(tmp_path / "c", source)
-    with pytest.raises(BadInput, match=r"entities\.parquet"):
-        bring(tmp_path / "c", tmp_path)
-    assert not (tmp_path / "c").exists()
-
-
 def test_communities_that_an_update_appended_are_computed_again_and_the_others_keep_their_reports(tmp_path: Path) -> None:
     tables = made.graphrag()
     shared = {"level": 0, "parent": -1, "children": [], "community": 4, "human_readable_id": 4}
@@ -220,17 +202,6 @@ def test_communities_that_an_update_appended_are_computed_again_and_the_others_k
     reports = rows(open_snapshot(tmp_path / "c"), "reports")
     assert [row["method"] for row in reports].count("imported:graphrag") == len(made.GROUPS)
     assert doctor(tmp_path / "c") == []
-
-
-def test_two_documents_of_one_title_and_rows_of_a_table_keep_their_names_and_values(tmp_path: Path) -> None:
-    tables = made.graphrag()
-    for row in tables["documents"]:
-        row["title"] = "row"
-        row["raw_data"] = {"text": row["text"], "year": 1871, "place": "Port Ellis"}
-    bring(tmp_path / "c", made.write(tmp_path / "out", tables))
-    documents = rows(open_snapshot(tmp_path / "c"), "documents")
-    assert {row["uri"] for row in documents} == {"out/row (d0)", "out/row (d1)"}
-    assert {row["metadata"] for row in documents} == {'{"place": "Port Ellis", "year": 1871}'}
 
 
 def test_texts_that_do_not_stand_in_their_document_to_the_letter_are_placed_or_kept_apart(tmp_path: Path) -> None:
@@ -249,32 +220,6 @@ def test_texts_that_do_not_stand_in_their_document_to_the_letter_are_placed_or_k
         assert documents[row["document_id"]]["text"][row["char_start"] : row["char_end"]] == row["text"]
     assert any(row["text"] == made.MILL for row in rows(snapshot, "text_units"))  # what no unit holds is found too
     assert doctor(tmp_path / "c") == []
-
-
-def test_units_with_lines_of_metadata_before_them_stand_in_their_document(tmp_path: Path) -> None:
-    """GraphRAG writes these with `prepend_metadata`."""
-    tables = made.graphrag()
-    for row in tables["text_units"]:
-        row["text"] = f"year: 1871.\nplace: Port Ellis.\n{row['text']}"
-    counts, notes = bring(tmp_path / "c", made.write(tmp_path / "out", tables))
-    assert (counts["documents_total"], counts["text_units"]) == (2, len(made.UNITS))
-    assert [note.split(" ", 1)[0] for note in notes[1:]] == [str(len(made.UNITS))] and "metadata" in notes[1]
-    units = rows(open_snapshot(tmp_path / "c"), "text_units")
-    assert sorted(row["text"] for row in units) == sorted(text for _, text in made.UNITS.values())
-    tables["text_units"][0]["text"] = "year: 1871.\nplace: Port Ellis.\nNo document says so, however long one looks for it."
-    _, notes = bring(tmp_path / "d", made.write(tmp_path / "other", tables))
-    assert [note.split(" ", 1)[0] for note in notes if "metadata" in note] == [str(len(made.UNITS) - 1)]
-    assert any("nowhere" in note for note in notes)
-
-
-def test_places_are_found_in_order_and_said_to_be_exact_or_not() -> None:
-    text = "One two three. One two three. 灯塔很老。Four\n five six seven."
-    found = placed(
-        text, ["One two three.", "One two three.", "\ufffd塔很老。", " Four\n", "never said there"]
-    )
-    spans = [one and (text[one.start : one.end], one.start, one.exact) for one in found]
-    assert spans[0] == ("One two three.", 0, True) and spans[1] == ("One two three.", 0, True)
-    assert spans[2:] == [("塔很老。", 31, False), (text.split("。")[1][:4], 35, False), None]
 
 
 def test_an_export_has_keywords_only_where_some_were_given(imported: tuple[Path, Path], tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp.exchange import files, graphrag, lightrag
-from tests.support.command import run_cli
 
 TEXT = "x" * 1_000_000
 LARGE: dict[str, dict[str, Any]] = {
@@ -43,25 +42,6 @@ def test_tables_that_hold_too_much_together_are_refused_in_their_order(tmp_path:
     assert len(tables["entities"]) == 900_000 and not tables["relationships"]
     (fault,) = [what for name, what in found.faults if name == "relationships.parquet"]
     assert "900,000 rows, and of all tables together at most 8,000,000 values" in fault
-
-
-def test_import_says_what_it_did_not_read(tmp_path: Path) -> None:
-    pq.write_table(pa.table(LARGE["rows"]), tmp_path / "entities.parquet", compression="zstd")
-    text = "Ada Quill met Henry Winstanley at Bell Rock."
-    pq.write_table(pa.table({"id": ["d"], "title": ["D"], "text": [text]}), tmp_path / "documents.parquet")
-    pq.write_table(pa.table({"id": ["t"], "text": [text], "document_id": ["d"]}), tmp_path / "text_units.parquet")
-    done = run_cli("import", tmp_path, "--home", tmp_path / "home")
-    assert "6,000,000 values, and at most 5,000,000 are read" in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
-    rows = [
-        {"id": "a", "text_unit_ids": ["x", "y"], "findings": [{"summary": "s", "explanation": "e"}], "rank": 1.5, "raw": b"b"},
-        {"id": "a", "text_unit_ids": None, "findings": [], "rank": None, "raw": None},
-    ]  # fmt: skip
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "entities.parquet")
-    assert files.rows_of(tmp_path, "entities") == rows
 
 
 DEEP = ("[" * 100_000, '{"a":' * 5_000 + "1" + "}" * 5_000)

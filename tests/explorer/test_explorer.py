@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -77,17 +76,6 @@ def test_the_sentences_of_a_report_are_marked_in_their_sources(tab: Tab, sample:
 
 
 @browser_only
-def test_any_passage_is_two_requests_away(tab: Tab) -> None:
-    tab.asked.clear()
-    tab.page.fill("#query", "Who found the sill in the Narrows?")
-    tab.page.keyboard.press("Enter")
-    tab.page.wait_for_selector("#side li a[href^='#passage/']")
-    tab.page.locator("#side li a[href^='#passage/']").first.click()
-    tab.page.wait_for_selector(".passage")
-    assert len([url for url in tab.asked if "/data/" in url and "/data/map" not in url]) == 2
-
-
-@browser_only
 def test_a_search_lights_the_topics_that_hold_its_hits(tab: Tab) -> None:
     tab.go(f"search/{quote('Ines Calloway eelgrass')}")
     lit = tab.gives("[...graphragExplorer.map.hits.keys()].filter(key => Number.isInteger(key))", bool)
@@ -97,43 +85,11 @@ def test_a_search_lights_the_topics_that_hold_its_hits(tab: Tab) -> None:
 
 
 @browser_only
-def test_markdown_is_shown_whole_with_its_headings_set_off(tab: Tab, sample: Path) -> None:
-    rows = App(Settings(home=sample), "sample").snapshot().rows("text_units", "", ["n", "text"]).to_pylist()
-    n, text = next((row["n"], row["text"]) for row in rows if "## Terms" in row["text"] and "**Place.**" in row["text"])
-    tab.go(f"passage/t{n}")
-    assert tab.page.locator(".passage").evaluate("one => one.textContent") == text
-    assert " Terms" in tab.page.locator(".passage .head:not(.sign)").all_inner_texts()
-    assert tab.page.locator(".passage .strong").first.inner_text() == "Place."
-
-
-@browser_only
 def test_the_path_between_two_names_is_offered_and_shown(tab: Tab, sample: Path) -> None:
     known = numbers(sample)["entities"]
     tab.go(f"entity/{known['Tobias Fenn']}").go(f"entity/{known['Harbour Tide Authority']}")
     tab.page.locator("#side a", has_text="How is this connected with Tobias Fenn?").click()
     tab.shows("THE STRONGEST WAY").gives("graphragExplorer.graph.nodes.size", lambda size: size >= 3)
-
-
-@browser_only
-def test_a_question_on_two_names_leads_to_what_connects_them(tab: Tab) -> None:
-    tab.go(f"search/{quote('How are Tobias Fenn and Ines Calloway connected?')}")
-    tab.page.locator("#side a", has_text="connected?").click()
-    tab.page.wait_for_selector("#side ol")
-    assert set(tab.settled().heading.split(" – ")) == {"Tobias Fenn", "Ines Calloway"}
-    assert tab.page.locator("#side ol a[href^='#passage/']").count() > 0
-    tab.go(f"search/{quote('What did Tobias Fenn find?')}")
-    assert tab.page.locator("#side a", has_text="connected?").count() == 0
-
-
-@browser_only
-def test_a_second_name_can_be_typed(tab: Tab, sample: Path) -> None:
-    tab.go(f"entity/{numbers(sample)['entities']['Tobias Fenn']}")
-    tab.page.fill("#side form input", "zzyzx qwrtp")
-    tab.page.keyboard.press("Enter")
-    tab.page.wait_for_function("() => document.getElementById('status').textContent.startsWith('No other entity')")
-    tab.page.fill("#side form input", "Ines Calloway")
-    tab.page.keyboard.press("Enter")
-    tab.is_headed("Tobias Fenn – Ines Calloway")
 
 
 @browser_only
@@ -172,19 +128,6 @@ def test_the_neighbourhood_has_at_most_forty_names_and_no_title_over_another(tab
     boxes = [one["box"] for one in tab.page.evaluate("graphragExplorer.graph.boxes.map(({ box }) => ({ box }))")]
     over = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
     assert over == []
-
-
-@browser_only
-def test_titles_of_the_graph_leave_nodes_free_and_every_entity_has_an_edge(tab: Tab) -> None:
-    tab.go("graph")
-    tab.page.wait_for_function("() => graphragExplorer.graph.boxes?.length > 40")
-    covered, alone = tab.page.evaluate("""() => {
-      const { graph } = graphragExplorer, { x, y, k } = graph.view, many = graph.visible(), ends = new Set([...graph.edges.values()].flatMap(({ a, b }) => [a, b]));
-      const over = ([left, top, right, bottom], one, r) => x + one.x * k + r > left && x + one.x * k - r < right && y + one.y * k + r > top && y + one.y * k - r < bottom;
-      return [graph.boxes.map(({ box, one }) => many.filter((other) => other !== one && over(box, other, graph.radius(other))).length), many.filter((one) => !ends.has(one)).length];
-    }""")
-    assert alone == 0
-    assert max(covered[:40]) <= 1 and max(covered[40:]) == 0
 
 
 def rests(tab: Tab) -> None:
@@ -260,62 +203,6 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
 
 
 @browser_only
-def test_the_whole_graph_has_the_colours_of_its_topics_which_filter_it(tab: Tab, sample: Path) -> None:
-    found = load(App(Settings(home=sample), "sample"), "graph", {})
-    counts = {one["n"]: sum(node.get("topic") == one["n"] for node in found["nodes"]) for one in found["topics"]}
-    assert list(counts.values()) == sorted(counts.values(), reverse=True) and min(counts.values()) > 0
-    tab.go("graph")
-    shown = "graphragExplorer.graph.visible().length"
-    chips = tab.page.locator("#graph .chip")
-    size, wanted = tab.page.evaluate(shown), list(counts.values())[:7]
-    if rest := size - sum(wanted):
-        wanted.append(rest)  # in grey
-    assert [int(re.search(r"\d+$", text)[0]) for text in chips.all_text_contents()] == wanted
-    expect(chips.first).to_have_attribute("title", f"Show or hide {found['topics'][0]['title']}")
-    tones = tab.page.evaluate("[...document.querySelectorAll('#graph .chip .swatch')].map((one) => getComputedStyle(one).backgroundColor)")
-    assert len(set(tones)) == len(wanted) > 2
-    listed = tab.page.evaluate("[...document.querySelectorAll('#side .ranked .swatch')].map((one) => getComputedStyle(one).backgroundColor)")
-    assert set(listed) <= set(tones), "names beside the graph have its colours"
-    chips.first.click()
-    tab.gives(shown, size - wanted[0])
-    tab.page.locator("#graph [aria-label='Colour by']").select_option("type")
-    tab.gives(shown, size)
-    expect(chips.first).to_contain_text("person")
-    tab.page.locator("#graph [aria-label='Colour by']").select_option("topic")
-
-
-@browser_only
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_colours_differ_for_people_who_see_two_hues_as_one(browser: Any, served: str, context: Any, scheme: str) -> None:
-    """Machado, Oliveira and Fernandes 2009, all of a cone missing; the distance is that of OKLab. 3:1 is what WCAG asks of graphics."""
-    tab = Tab(context)
-    tab.page.emulate_media(color_scheme=scheme)
-    tab.open(served.partition("#")[0])
-    paper, *hues = tab.page.evaluate("""["paper", ...Array.from({ length: 8 }, (_, at) => "c" + at)].map((name) => {
-      const text = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-      return [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16) / 255).map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4); })""")
-    tab.page.close()
-
-    def times(rows: Any, light: Any) -> list[float]:
-        return [max(0.0, sum(a * b for a, b in zip(row, light, strict=True))) for row in rows]
-
-    def bright(light: Any) -> float:
-        return times([(0.2126, 0.7152, 0.0722)], light)[0] + 0.05
-
-    assert all(max(bright(one), bright(paper)) / min(bright(one), bright(paper)) >= 3 for one in hues)
-    seen = {"all": [(1, 0, 0), (0, 1, 0), (0, 0, 1)],
-            "no red": [(0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)],
-            "no green": [(0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.01182, 0.04294, 0.968881)],
-            "no blue": [(1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.3039)]}  # fmt: skip
-    cones = [(0.4122214708, 0.5363325363, 0.0514459929), (0.2119034982, 0.6806995451, 0.1073969566), (0.0883024619, 0.2817188376, 0.6299787005)]
-    axes = [(0.2104542553, 0.793617785, -0.0040720468), (1.9779984951, -2.428592205, 0.4505937099), (0.0259040371, 0.7827717662, -0.808675766)]
-    for name, rows in seen.items():
-        places = [[sum(a * b ** (1 / 3) for a, b in zip(axis, times(cones, times(rows, one)), strict=True)) for axis in axes] for one in hues]
-        least = min(sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 for at, one in enumerate(places) for other in places[:at])
-        assert least > 0.07, (name, least)
-
-
-@browser_only
 def test_a_view_that_comes_late_draws_nothing_over_the_next_one(context: Any, served: str) -> None:
     tab = Tab(context)
     tab.open(served.partition("#")[0]).go("map")
@@ -331,59 +218,6 @@ def test_a_view_that_comes_late_draws_nothing_over_the_next_one(context: Any, se
     expect(tab.page.locator("#graph")).to_be_hidden()
     tab.page.close()
     assert tab.wrong == []
-
-
-@browser_only
-def test_three_sections_lead_to_all_views(tab: Tab) -> None:
-    sections = tab.page.locator("#views a")
-    expect(sections).to_have_text(["Ask", "Graph", "Library"])
-    expect(tab.page.locator("#views svg.icon")).to_have_count(3)
-    seen: list[str] = []
-    for at, heading in enumerate(("Ask", "Graph", "Documents")):
-        sections.nth(at).click()
-        tab.is_headed(heading)
-        expect(sections.nth(at)).to_have_attribute("aria-current", "true")
-        seen += tab.page.locator("#within a").all_inner_texts()
-    assert seen == ["Entities", "Topics", "Links", "Timeline", "Documents", "Changes", "DRIFT sessions"]
-
-
-@browser_only
-def test_a_source_begins_with_its_title_where_the_cited_sentence_is_in_sight(tab: Tab, sample: Path) -> None:
-    tab.page.set_viewport_size({"width": 1440, "height": 560})
-    tab.page.emulate_media(reduced_motion="reduce")  # it is scrolled at once
-    rows = App(Settings(home=sample), "sample").snapshot().rows("text_units", "", ["n", "text"]).to_pylist()
-    n, at = next((row["n"], row["text"].index("This is the famous")) for row in rows if "This is the famous" in row["text"])
-    tab.go("search/What is the survey about?").go(f"passage/t{n}/{at}-{at + 26}")
-    tab.page.wait_for_selector(".passage mark")
-    below = "name => { const at = document.querySelector(name).getBoundingClientRect(), side = document.getElementById('side').getBoundingClientRect(); return [at.top - side.top, side.bottom - at.bottom]; }"
-    for name in ("#side h1", "mark"):
-        tab.gives(below, lambda free: min(free) > 0, name)
-    expect(tab.page.locator("#query")).to_have_value("What is the survey about?")
-    expect(tab.go("timeline").page.locator("#query")).to_have_value("")
-
-
-@browser_only
-def test_no_zoom_of_the_map_leads_to_an_empty_picture(tab: Tab) -> None:
-    tab.go("map")
-    leaf = tab.page.evaluate("[...graphragExplorer.map.nodes.values()].find(one => !one.children).n")
-    tab.go(f"community/{leaf}")
-    tab.page.evaluate("() => { for (let at = 0; at < 40; at++) graphragExplorer.map.zoom(1.5); }")
-    tab.page.wait_for_selector("#leaf a[href^='#passage/']")
-    tab.gives("n => { const { map } = graphragExplorer; return map.nodes.get(n).r * map.view.k <= Math.max(map.width, map.height); }", True, leaf)
-    tab.page.locator("#crumbs a", has_text="All topics").click()
-    tab.page.wait_for_function("() => document.getElementById('leaf').hidden && document.getElementById('crumbs').childElementCount === 0")
-    tab.settled().page.evaluate("() => { for (let at = 0; at < 40; at++) graphragExplorer.map.zoom(0.5); }")
-    tab.settled().gives("graphragExplorer.map.drawn.length", lambda many: many > 1)
-
-
-@browser_only
-@pytest.mark.parametrize("view", ["map", "community/5", "community/6"])
-def test_no_title_of_the_map_covers_another(tab: Tab, view: str) -> None:
-    tab.go(view)
-    tab.page.wait_for_function("() => graphragExplorer.map.boxes && graphragExplorer.map.boxes.length > 1")
-    boxes = tab.page.evaluate("graphragExplorer.map.boxes")
-    over = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
-    assert over == []
 
 
 @browser_only
@@ -424,16 +258,6 @@ def test_the_timeline_has_a_row_a_year(tab: Tab) -> None:
     # on a telephone there is no room for titles: the tallest bars have their counts before the others
     tab.page.set_viewport_size({"width": 390, "height": 844})
     expect(tab.page.locator("#timeline .count", has_text="2")).to_have_count(1)
-
-
-@browser_only
-def test_dark_and_light_follow_the_system(tab: Tab) -> None:
-    colour = "getComputedStyle(document.body).backgroundColor"
-    tab.page.emulate_media(color_scheme="light")
-    tab.gives("matchMedia('(prefers-color-scheme: light)').matches", True)
-    light = tab.page.evaluate(colour)
-    tab.page.emulate_media(color_scheme="dark")
-    tab.gives(colour, lambda dark: dark != light)
 
 
 @browser_only

@@ -271,14 +271,6 @@ def test_a_link_leads_no_upload_and_no_original_out_of_its_folder(tmp_path: Path
         assert given.status_code == 404 and "link" in given.json()["error"]
 
 
-def test_a_file_is_no_folder_of_an_upload(app: App, client: TestClient) -> None:
-    assert client.post("/explore/upload", params={"name": "taken.md"}, content=b"x", headers=BYTES).status_code == 200
-    for name in ("taken.md/a.md", "taken.md/b/a.md"):
-        refused = client.post("/explore/upload", params={"name": name}, content=b"x", headers=BYTES)
-        assert refused.status_code == 400 and "name of a file" in refused.json()["error"]
-    (app.settings.roots[0] / files.UPLOADS / "taken.md").unlink()
-
-
 @pytest.mark.parametrize("path", ["/explore/upload", "/explore/watch"])
 def test_a_client_that_goes_away_leaves_no_part_and_no_trace(app: App, path: str) -> None:
     made = Starlette(routes=[Route(one, call, methods=[how]) for one, how, call in Manager(app, "sample", TOOLS, False).routes()])
@@ -408,15 +400,3 @@ def test_settings_are_told_without_keys(app: App) -> None:
     told = replace(app.settings, chat_model="small", chat_options={"extra_headers": {"Authorization": f"Bearer {secret}"}})
     shown = json.dumps(load(App(told, "sample"), "library", {}))
     assert "small" in shown and secret not in shown
-
-
-def test_lines_of_code_that_a_search_finds_are_marked_and_keep_their_form(tmp_path: Path) -> None:
-    (tmp_path / "gauge.py").write_text("LEVEL = 2  # brine of the cistern\n", "utf-8")
-    (tmp_path / "note.md").write_text("# Note\n\nIda Noll keeps the brine of the cistern.\n", "utf-8")
-    index_documents(tmp_path / "home" / "corpora" / "sample", IndexRequest(paths=(str(tmp_path),)), Settings(home=tmp_path / "home"))
-    app = App(Settings(home=tmp_path / "home", roots=(tmp_path,)), "sample")
-    hits = {hit["cites"][0]["uri"].rpartition("/")[2]: hit for hit in load(app, "search", {"query": "brine of the cistern"})["passages"]}
-    code, prose = hits["gauge.py"], hits["note.md"]
-    assert code["cites"][0]["code"] and code["text"] == "LEVEL = 2  # brine of the cistern"
-    assert "code" not in prose["cites"][0]
-    assert load(app, "passage", {"id": code["cites"][0]["id"]})["document"]["code"]

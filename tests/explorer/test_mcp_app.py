@@ -152,11 +152,6 @@ def test_the_host_of_ext_apps_shows_the_page(browser: Any, call: Caller, their_h
         assert all(url.startswith(("about:", "data:")) for url in tab.asked)
 
 
-def test_results_name_no_page_where_none_is_served(call: Caller) -> None:
-    for tool, arguments in (("explore_graph", {"start": "Tobias Fenn"}), ("global_search", {"query": "What is told of the tide?"})):
-        assert "/explore/" not in call.good(tool, **arguments)["text"]
-
-
 def test_the_page_is_offered_to_hosts_that_render_apps_alone(call: Caller, sample: Path) -> None:
     def offered(one: Caller) -> tuple[dict[str, Any], set[str]]:
         tools = one.portal.call(one.client.list_tools).tools

@@ -12,13 +12,11 @@ from starlette.testclient import TestClient
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
-from graphrag_mcp.explorer import topics
 from graphrag_mcp.explorer.citing import place_of
 from graphrag_mcp.explorer.data import VIEWS, load
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.types import IndexRequest
-from tests.support.workload import linear
 
 SCRIPT = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
 TURNED = "abc\u202etxt.exe"
@@ -130,22 +128,6 @@ def test_a_row_of_marks_in_a_sentence_is_no_row_of_guesses(sign: str) -> None:
 def test_a_sentence_is_found_in_a_text_of_equal_words_and_across_marks() -> None:
     assert place_of("a " * 498 + "b", "a " * 25_000) == (0, 0)
     assert place_of("one two three", "no one\n> two | **three** four") == (3, 22)
-
-
-@pytest.mark.core
-def test_topics_that_share_documents_are_found_without_comparing_all_of_them() -> None:
-    """A map of 400 of 2,000 topics side by side took 5 s each time that it was asked for."""
-
-    def side_by_side(count: int) -> topics.Topics:
-        known = {str(n): topics.Topic(str(n), n, 0, "", "", 1, [], "", 0) for n in range(count)}
-        held = {id: frozenset(f"{int(id) // 2 + step}" for step in range(3)) for id in known}
-        return topics.Topics(known, list(known), documents=held)
-
-    found = side_by_side(2_000)
-    drawn = topics.shared(found, list(found.by_id)[:400])
-    assert linear(lambda count: topics.shared(many := side_by_side(count), list(many.by_id)), 200)
-    assert [(one.id, count) for one, count in topics.beside(found, "0")] == [("1", 3), ("2", 2), ("3", 2), ("4", 1), ("5", 1)]
-    assert [0, 1, 3] in drawn and all(a < b < 400 for a, b, _ in drawn)
 
 
 def test_a_change_is_shown_since_a_generation(tmp_path: Path) -> None:

@@ -120,19 +120,6 @@ def test_any_text_is_tiled_exactly(parts: list[str], size: tuple[int, int, int])
     check("".join(parts), ChunkParams(*size))
 
 
-@given(st.text(st.characters(exclude_characters="\r"), max_size=400))
-@settings(max_examples=80, deadline=None)
-def test_arbitrary_unicode_is_tiled_exactly(text: str) -> None:
-    check(text, ChunkParams(50, 10, 30))
-
-
-def test_a_blank_text_has_no_units_and_a_short_one_has_one() -> None:
-    assert chunk("", ChunkParams()) == [] and chunk(" \n\t\u3000\n", ChunkParams()) == []
-    assert texts("  Hello, harbour.\n\nSecond paragraph.  \n") == ["Hello, harbour.\n\nSecond paragraph."]
-    body = prose(4_000, 3)
-    assert count_tokens(body) < 1200 and texts(body) == [body]
-
-
 def test_units_of_a_long_text_are_near_the_size_and_end_at_sentences() -> None:
     body = prose(300_000, 4)
     units = chunk(body, ChunkParams())
@@ -185,16 +172,6 @@ def test_an_edit_leaves_the_far_end_alone_in_real_text() -> None:
     for line in path.read_text("utf-8").splitlines():
         base = json.loads(line)["text"][:60_000]
         assert len(set(texts("A new first paragraph, added today.\n\n" + base)) - set(texts(base))) <= 3
-
-
-def test_no_character_is_split() -> None:
-    family, accents, flags = "👨‍👩‍👧‍👦", "e\u0301\u0323", "🇳🇴🇸🇪"
-    for unit in (family, accents, "👩🏽‍🚀", "각"):
-        body = unit * 3_000
-        for piece in texts(body, size=60, overlap=10, passage_size=30):
-            assert piece.replace(unit, "") == ""
-    for piece in texts((flags * 15 + " ") * 200, size=60, overlap=0, passage_size=30):
-        assert all(len(word) % 2 == 0 for word in piece.split())
 
 
 def test_long_lines_and_endless_repetition_are_linear() -> None:

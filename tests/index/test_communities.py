@@ -196,27 +196,6 @@ def test_there_are_at_most_thirty_top_communities_and_none_is_tiny(topics: int, 
         assert all(len({topic_of[unit] for unit in held}) == 1 for held in found)
 
 
-def test_text_units_beyond_the_sample_join_their_topic() -> None:
-    texts, topic_of, _ = made_up(6, 8, 600)
-    found = tops(cluster(texts, {}, params=ClusterParams(sample=150)))
-    assert len(found) == 8 and all(len({topic_of[unit] for unit in held}) == 1 for held in found)
-
-
-def test_an_entity_is_where_most_of_its_text_units_are() -> None:
-    texts, topic_of, entities = made_up(7, 6, 300)
-    by_topic = {topic: [unit for unit, one in topic_of.items() if one == topic] for topic in set(topic_of.values())}
-    everywhere = [units[0] for units in by_topic.values()] + by_topic["topic 3"][1:4]
-    tree = cluster(texts, {**entities, "everywhere": everywhere})
-    assert tree.path["everywhere"][0] == tree.path[by_topic["topic 3"][5]][0]
-    for name, units in entities.items():
-        assert tree.path[name][0] == tree.path[units[0]][0], name
-
-
-def test_no_text_is_an_empty_hierarchy() -> None:
-    tree = cluster(texts_of([], {}), {})
-    assert (tree.communities, tree.path) == ({}, {})
-
-
 def told(shuffled: int) -> str:
     """A hash of the hierarchy of passages in one order or another."""
     rnd = random.Random(shuffled)

@@ -28,11 +28,9 @@ from graphrag_mcp.index import (
     reporting,
     run,
 )
-from graphrag_mcp.index.edits import replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
 from graphrag_mcp.jobs import queue as records
-from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff, read
@@ -43,7 +41,7 @@ from graphrag_mcp.store.manifest import DERIVATION
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import compact, connect, open_snapshot
 from graphrag_mcp.text import terms as words
-from graphrag_mcp.text.terms import SIMPLIFY, normalise_name
+from graphrag_mcp.text.terms import SIMPLIFY
 from graphrag_mcp.tools.edit import edit as change
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.index.test_edits import do, target
@@ -154,35 +152,6 @@ def before_traditional_was_simplified(corpus: Path, monkeypatch: pytest.MonkeyPa
     return log
 
 
-@pytest.mark.parametrize("stopped", [False, True])
-def test_edits_of_names_that_an_earlier_release_folded_less_are_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stopped: bool
-) -> None:
-    corpus, fresh = tmp_path / "c", tmp_path / "fresh"
-    log = before_traditional_was_simplified(corpus, monkeypatch)
-    earlier = manifests.read(corpus)
-    if stopped:  # as soon as something was committed
-        going_on = lambda: manifests.read(corpus).generation > earlier.generation  # noqa: E731
-        assert index_documents(corpus, IndexRequest(), Settings(), cancelled=going_on).status == "cancelled"
-    index_documents(corpus, IndexRequest(), Settings())
-    index_documents(fresh, IndexRequest(texts=TAIPEI), Settings())
-    replay(fresh, log)
-    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(fresh))["content"]
-    assert doctor(corpus) == []
-    for name in (GUILD, normalise_name(GUILD)):
-        assert f"# {GUILD}" in get_entity(open_snapshot(corpus), name).text
-        assert do(corpus, "update", target(name), description=f"as {name}").changes == {"entities_changed": 1}
-    done = manifests.read(corpus)
-    assert index_documents(corpus, IndexRequest(), Settings()).counts["entities"] == done.counters["entities"]
-    assert manifests.read(corpus).tables["passages"] == done.tables["passages"], "and nothing is derived once more"
-
-    rollback(corpus, earlier.generation)
-    index_documents(corpus, IndexRequest(), Settings())
-    index_documents(tmp_path / "again", IndexRequest(texts=TAIPEI), Settings())
-    replay(tmp_path / "again", log)
-    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "again"))["content"]
-
-
 def test_rows_that_another_release_derived_are_not_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = tmp_path / "corpora" / "c"
     before_traditional_was_simplified(corpus, monkeypatch)
@@ -281,17 +250,6 @@ def test_a_release_that_makes_other_reports_makes_those_of_an_unchanged_index_ag
     before = manifests.read(corpus).generation
     index(corpus, docs)
     assert manifests.read(corpus).generation == before
-
-
-def test_calls_that_each_read_a_part_of_a_new_folder_read_all_of_it(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    for n in range(5):
-        (docs / f"{n}.md").write_text(f"# Letter {n}\n\nAda Fenn wrote letter {n} in Skerrow.\n", "utf-8")
-    request, settings = IndexRequest(paths=(str(docs),)), Settings(home=tmp_path, roots=(str(tmp_path),), max_files=2)
-    calls = [index_documents(tmp_path / "c", request, settings) for _ in range(4)]
-    assert [call.counts["added"] for call in calls] == [2, 2, 1, 0]
-    assert [len(call.errors) for call in calls] == [1, 1, 0, 0] and calls[-1].counts["unchanged"] == 5
 
 
 class KilledHere(Exception):

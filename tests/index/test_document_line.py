@@ -12,9 +12,8 @@ import pytest
 from campaigns.model_campaign import demo
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.units import Context
-from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.types import IndexRequest, IndexResult, InlineText
+from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.openai_server import Server, openai_server
 
 SECTION = "Ada Lovelace wrote to Charles Babbage about the engine of {0}. She asked him for a drawing of its wheels. " * 12
@@ -82,17 +81,6 @@ def test_neither_a_rename_nor_an_edit_in_another_section_buys_an_answer_again(se
     index(tmp_path / "c", docs, on(server))
     again = [seen.body["messages"][0]["content"] for seen in server.requests[asked:]]
     assert again and all(re.search("Melting|Harvest", prompt) for prompt in again), "only what stands in or under these sections"
-
-
-def test_an_agent_is_shown_the_line_and_its_answer_is_found(tmp_path: Path) -> None:
-    folder, settings = tmp_path / "corpora" / "kb", Settings(home=tmp_path)
-    text = InlineText("Date: 2 June 1901\n\n## Fire\n\nMira Okafor rebuilt the tide mill.", "a", "Log of the mill")
-    index_documents(folder, IndexRequest(texts=(text,), method="agent"), settings)
-    mira = {"entities": [{"name": "Mira Okafor", "type": "person", "description": "Mira Okafor rebuilt a mill."}]}
-    (item,) = claim(folder, settings, "ada").items
-    assert "\n<document>Title: Log of the mill; Date: 1901-06-02</document>\n<text>\n" in item.prompt
-    assert submit(folder, settings, "ada", [{"work_id": item.work_id, **mira}]).accepted
-    assert not index_documents(folder, IndexRequest(method="agent"), settings).pending
 
 
 def test_a_title_closes_no_tag_and_a_key_in_it_is_shown_to_no_model(server: Server, tmp_path: Path) -> None:

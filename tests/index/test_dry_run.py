@@ -51,14 +51,6 @@ def test_the_questions_about_texts_are_counted_exactly_and_nothing_is_asked_the_
     assert again["calls"] == nothing["calls"] == 0
 
 
-def test_no_model_is_asked_about_a_note(server: Server, tmp_path: Path) -> None:
-    notes, chosen = write_documents(tmp_path / "notes", 3), settings(server, embedding_model="")
-    file = next(notes.iterdir())
-    file.write_text(f"---\nkind: note\n---\n\n{file.read_text('utf-8')}", "utf-8")
-    guess, used = both(tmp_path / "c", notes, chosen)
-    assert exact(guess, used, "extract") and guess["by_stage"]["extract"]["calls"] == 2
-
-
 def test_of_a_corpus_that_was_read_only_new_texts_are_counted(server: Server, tmp_path: Path) -> None:
     notes, chosen = write_documents(tmp_path / "notes", 40), settings(server)
     index_documents(tmp_path / "c", IndexRequest(paths=(str(notes),), method="llm"), chosen)
@@ -72,30 +64,6 @@ def test_of_a_corpus_that_was_read_only_new_texts_are_counted(server: Server, tm
     assert 0.8 < next(prompts) / next(prompts) < 1.25
     guess, used = both(tmp_path / "c", notes, replace(chosen, embedding_model="w"))
     assert guess["by_stage"].keys() == used["by_stage"].keys() == {"embedding"} and 0.5 < guess["calls"] / used["calls"] < 2
-
-
-@pytest.mark.parametrize("gleanings, each", [("0", 0), ("1", 1)])
-def test_second_looks_are_foreseen_as_they_are_set(server: Server, tmp_path: Path, gleanings: str, each: int) -> None:
-    notes, chosen = write_documents(tmp_path / "notes", 20), settings(server, gleanings=gleanings, embedding_model="")
-    request = IndexRequest(paths=(str(notes),), method="llm", dry_run=True)
-    stages = index_documents(tmp_path / "c", request, chosen).estimate["by_stage"]
-    assert stages.get("glean", {}).get("calls", 0) == each * stages["extract"]["calls"]
-
-
-def test_reports_are_foreseen_as_short_as_they_are_set(server: Server, tmp_path: Path) -> None:
-    notes, chosen = write_documents(tmp_path / "notes", 20), settings(server, report_tokens=1000)
-    request = IndexRequest(paths=(str(notes),), method="llm", dry_run=True)
-    report = index_documents(tmp_path / "c", request, chosen).estimate["by_stage"]["report"]
-    assert report["prompt_tokens"] <= 1800 * report["calls"]
-
-
-def test_a_dry_run_tells_what_is_derived_again_and_that_it_was_stopped(server: Server, tmp_path: Path) -> None:
-    notes = write_documents(tmp_path / "notes", 3)
-    request = IndexRequest(paths=(str(notes),), method="llm", dry_run=True)
-    index_documents(tmp_path / "c", replace(request, method="auto", dry_run=False), Settings())
-    hint = index_documents(tmp_path / "c", replace(request, method="auto"), Settings(chunk_size=300)).hint
-    assert hint.startswith("All 3 documents are derived again")
-    assert index_documents(tmp_path / "d", request, settings(server), cancelled=lambda: True).status == "cancelled"
 
 
 def foreseen(folder: Path, files: Path, chosen: Settings, method: str, **more: Any) -> dict[str, Any]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -17,17 +15,13 @@ from graphrag_mcp.index.extraction import (
     Extraction,
     ExtractParams,
     extract_unit,
-    gleaning_pays,
     params_from,
     with_gleaned,
 )
-from graphrag_mcp.index.places import best_sentence, locate, spelled
-from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord, parse
+from graphrag_mcp.index.places import locate, spelled
+from graphrag_mcp.index.records import EntityRecord, Records, RelationRecord
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.tokens import count_tokens
 from tests.support.reply_forms import NOTHING, cut, entity, records
 from tests.support.scripted import Rule, ScriptedChat
 from tests.support.workload import linear
@@ -73,12 +67,6 @@ def extracted(first: str, then: str | Exception = NOTHING, gleanings: str = "aut
 # ---- the prompt -----------------------------------------------------------------------------------
 
 
-def test_the_constant_part_of_the_prompt_stands_first_and_is_short() -> None:
-    prompt = params().prompt("A text.")
-    assert prompt.endswith("<text>\nA text.\n</text>") and count_tokens(params().prompt("")) <= 650
-    assert prompt.count("<text>") == 1
-
-
 def test_a_text_cannot_leave_its_tag_or_name_a_variable() -> None:
     prompt = params().prompt("a </text> b </ TEXT> $language")
     assert prompt.count("</text>") == 1 and "<\\/text>" in prompt and "<\\/ TEXT>" in prompt and "$language" in prompt
@@ -121,14 +109,6 @@ def test_a_reply_that_was_cut_off_is_gleaned() -> None:
     assert calls == 2 and found.records is not None and len(found.records.entities) == 5 and found.records.complete
 
 
-def test_the_gleaning_repeats_the_prompt_and_the_first_reply_as_it_was() -> None:
-    with asker(first=POOR, then=REST) as (opened, chat):
-        opened.wait(extract_unit(opened, TEXT, NAMES, params()))
-    assert [message.role for message in chat.calls[1]] == ["user", "assistant", "user"]
-    assert chat.calls[1][0] == chat.calls[0][0] and chat.calls[1][1] == Message("assistant", POOR)
-    assert TEXT not in chat.calls[1][2].content
-
-
 @pytest.mark.parametrize(("gleanings", "calls"), [("0", 1), ("1", 2)])
 def test_a_text_is_asked_about_once_more_at_most(gleanings: str, calls: int) -> None:
     rules: list[Rule] = [
@@ -157,16 +137,6 @@ def test_a_model_that_says_nothing_usable_is_asked_twice_and_then_left(said: str
 
 def known(*names: str, complete: bool = True) -> Records:
     return Records(tuple(EntityRecord(name, "person", "d") for name in names), (), complete)
-
-
-def test_gleaning_pays_only_for_what_the_text_speaks_of_more_than_once() -> None:
-    twice, once = "Ada Bob Cem Dag Eva Fay".split(), "Gus Hal Ida Jan Kim Leo Mia Ned".split()
-    text = f"{', '.join(twice)} met. {', '.join(twice)} left. {', '.join(once)} stayed."
-    assert gleaning_pays(text, twice + once, known())
-    assert gleaning_pays(text, twice + once, known("ADA"))
-    assert not gleaning_pays(text, twice + once, known("Ada Lovelace", "Bob", "Cem", "Dag"))
-    assert gleaning_pays(text, twice + once, known(*twice, *once, complete=False))
-    assert not gleaning_pays(text, once, known()) and not gleaning_pays(text, (), known())
 
 
 def test_a_correction_replaces_a_repetition_does_not_and_new_records_are_added() -> None:
@@ -205,46 +175,7 @@ def test_a_name_is_found_where_it_stands(text: str, name: str, found: list[str])
     assert [text[start:end] for start, end in locate(text, name)] == found
 
 
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize(
-    ("text", "name", "found"),
-    [
-        ("김민수는 서울에서 산다. 김민수", "김민수", ["김민수", "김민수"]), ("김민수는 서울에서 산다.", "서우", []), ("Ở Huế.", "Huế", ["Huế"]),
-        ("René met Zoë, Zoë", "Zoë", ["Zoë", "Zoë"]), ("René met ZOË", "Zoe", []), ("Ein Ü.", "ü", ["Ü"]),
-        ("陳國華在臺灣大學，Zoë", "陈国华", ["陳國華"]), ("陈国华在台湾大学", "臺灣大學", ["台湾大学"]), ("İ 臺灣 大學", "台湾 大学", ["臺灣 大學"]),
-    ],
-)  # fmt: skip
-def test_a_name_is_found_in_each_spelling_at_its_places_in_the_text(
-    form: Literal["NFC", "NFD"], text: str, name: str, found: list[str]
-) -> None:
-    text, found = unicodedata.normalize(form, text), [unicodedata.normalize(form, one) for one in found]
-    for asked in (unicodedata.normalize("NFC", name), unicodedata.normalize("NFD", name)):
-        assert [text[start:end] for start, end in locate(text, asked)] == found
-        assert spelled(text, asked) == (found[0] if found else asked)
-
-
 @pytest.mark.parametrize(("pump", "name"), [("a", "a"), ("a", "a" * 200), ("a ", "a a a"), ("ab", "B" * 100), ("é", "e" * 150), ("İ", "i"), (" ", "a b"), ("中", "中")])
 def test_finding_names_takes_linear_time(pump: str, name: str) -> None:
     numbers = itertools.count()  # another text each time: the last ones are remembered
     assert linear(lambda length: spelled(f"{(pump * length)[:length]}{next(numbers)}", name), 5_000, largest=60_000)
-
-
-def test_the_sentence_that_says_most_of_a_description_is_found() -> None:
-    spans = sentences(TEXT)
-    start, end = best_sentence(TEXT, spans, "The office on the harbour pays Berg for his work")
-    assert TEXT[start:end] == "The Harbour Office paid Jon Berg."
-    assert best_sentence(TEXT, spans, "zzz") == spans[0] and best_sentence(TEXT, [], "lamp") == (0, len(TEXT))
-    chinese = "武田信玄是战国大名。织田信长统一了日本大部。"
-    start, end = best_sentence(chinese, sentences(chinese), "织田信长的统一")
-    assert chinese[start:end].startswith("织田")
-
-
-def test_the_example_of_the_prompt_follows_its_own_rules() -> None:
-    text, _, listed = params().examples.partition("\n\n")
-    found = parse(listed, Settings().entity_types, text)
-    names = [one.name for one in found.entities]
-    assert not found.dropped and not found.repaired and found.complete
-    assert {end for one in found.relations for end in (one.source, one.target)} == set(names)
-    assert [one.strength for one in found.relations] == sorted((one.strength for one in found.relations), reverse=True)
-    told_of = " ".join(one.description for one in (*found.entities, *found.relations))
-    assert "312" in text and "312" in told_of and "4 May 1887" in text and "4 May 1887" in told_of and '"I lit' in text

@@ -8,12 +8,10 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.query.local import local_search
@@ -21,7 +19,6 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import reply_cache
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.tools.index import status
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.small_model import shortened, write_model
 
@@ -123,20 +120,3 @@ def vectors_kept(corpus: Path) -> int:
     """How many vectors the reply cache holds."""
     exists = (corpus / reply_cache.NAME).exists()
     return reply_cache.AnswerBook(corpus).kinds().get("embedding", 0) if exists else 0
-
-
-def test_status_says_what_vectors_would_do_and_which_passages_lack_one(notes: Path, model: Path) -> None:
-    def told(settings: Settings) -> str:
-        return next(line for line in status(App(settings), "notes").text.splitlines() if line.startswith("Vectors"))
-
-    plain = Settings(home=notes.parent / "home")
-    index_documents(corpus_of(notes), IndexRequest(paths=(str(notes),)), plain)
-    assert "none" in told(plain) and "--vectors" in told(plain)
-    chosen = replace(plain, embedding_model=f"local:{model}")
-    assert "3 of 3 passages have none" in told(chosen)
-    index(notes, model)
-    assert told(plain) == f"Vectors: every passage has one, by local:{model}."
-    served = replace(plain, embedding_model="text-embedding-3-small", base_url="http://127.0.0.1:9")
-    assert told(replace(chosen, embedding_dimensions=64)).startswith(f"Vectors: made with local:{model}, not with local:{model} 64")
-    other = f"Vectors: made with local:{model}, not with text-embedding-3-small of the settings, and not compared"
-    assert told(served) == f"{other}; index_documents makes them again."

@@ -17,7 +17,7 @@ from graphrag_mcp.index.extract import UnitNames, rules
 from graphrag_mcp.names.extract import most
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support import dense_texts, hostile_files
-from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
+from tests.support.command import ROOT, clean_environment, run_cli
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nothing tells the memory of a process")
 
@@ -57,26 +57,6 @@ def test_a_list_relates_none_of_its_names_and_what_is_left_out_is_told(name: str
         crowded = len(names.named) >= most(text[unit.passages[0].start : unit.span.end])
         assert capped or not crowded
         assert not capped or crowded or len(names.named) <= rules.KEPT
-
-
-def test_the_names_of_a_list_that_are_kept_are_those_named_most_often_in_order() -> None:
-    text = " met ".join(f"Alvin{n} Borg{n}" for n in range(130)) + " met Alvin129 Borg129 met Alvin128 Borg128."
-    (names, _, _), *_ = read(text)
-    kept = [one.key for one in names.named]
-    assert len(kept) == rules.KEPT and {"alvin128 borg128", "alvin129 borg129"} <= set(kept)
-    assert kept == sorted(kept, key=[one.key for one in names.named].index)
-
-
-def test_prose_reaches_no_cap() -> None:
-    for path in sorted(SAMPLE.rglob("*.md")):
-        assert not any(capped for _, _, capped in read(path.read_text("utf-8"))), path
-
-
-def test_a_text_reads_the_same_pairs_from_what_is_stored() -> None:
-    """What an update computes anew of an old text unit is what the first run computed."""
-    for names, pairs, _ in read(crowd(20_000)):
-        stored = graph.mentions_from_table(graph.mentions_to_table(names.named))
-        assert len(graph.pairs(stored, {one.key: one.key for one in stored})) == pairs
 
 
 def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
@@ -17,9 +16,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import diff, read
 from graphrag_mcp.sources.diff import changes
-from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import open_snapshot
@@ -159,44 +156,3 @@ def test_pictures_in_attachments_and_zips_are_described_in_documents_of_their_ow
     assert held["mail.eml/chart.png"] == "Picture: A chart in red shows the tonnage of Skerrow.\n"
     assert held["photo.png"] == "Picture: A chart in green shows the tonnage of Skerrow.\n"
     assert held["note.txt"] == "A note." and "Picture" not in held["mail.eml"]
-
-
-def test_a_model_for_pictures_takes_no_mark_away_that_a_file_is_to_be_read_again(
-    tmp_path: Path, without_ocr: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    corpus, folder, load = tmp_path / "home" / "c", tmp_path / "in", read.load
-    folder.mkdir()
-    (folder / "a.md").write_text("A note.\n", "utf-8")
-    (folder / "b.eml").write_text("Subject: Tonnage\nFrom: Ines <ines@x.org>\n\nThe crane is sold.\n", "utf-8")
-
-    def earlier(file: Any, *rest: Any) -> Iterator[Document]:
-        for document in load(file, *rest):
-            yield replace(document, text=document.text.replace(" is sold", ""))
-
-    with monkeypatch.context() as release:
-        release.setattr(diff, "READERS", diff.READERS - 1)
-        release.setattr(read, "load", earlier)
-        indexed(corpus, folder, None)
-    with openai_server(seen) as server:
-        indexed(corpus, folder / "a.md", None)
-        indexed(corpus, folder / "a.md", server)
-    indexed(corpus, folder, None)
-    assert "The crane is sold." in texts(corpus)["b.eml"]
-
-
-def test_attachments_of_one_name_keep_their_own_descriptions(tmp_path: Path, without_ocr: None) -> None:
-    corpus, folder = tmp_path / "home" / "c", tmp_path / "in"
-    folder.mkdir()
-    mail = EmailMessage()
-    mail["Subject"], mail["From"] = "Tonnage", "Ines <ines@x.org>"
-    mail.set_content("Two charts are attached.")
-    for colour in ("red", "blue"):
-        mail.add_attachment(picture(colour), maintype="image", subtype="png", filename="chart.png")
-        mail.add_attachment(picture(colour, "PDF"), maintype="application", subtype="pdf", filename="paper.pdf")
-    (folder / "mail.eml").write_bytes(mail.as_bytes())
-    with openai_server(seen) as server:
-        assert not indexed(corpus, folder, server).errors
-    held = {uri.partition("#")[2]: text for uri, text in texts(corpus).items()}
-    assert "red" in held["chart.png"] and "blue" in held["chart.png~2"]
-    assert "red" in held["paper.pdf"] and "blue" in held["paper.pdf~2"]
-    assert all(text.count("Picture:") == 1 for name, text in held.items() if name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +60,6 @@ def test_a_direction_that_a_model_stated_is_kept(snapshot: Snapshot) -> None:
     assert doctor(snapshot.folder) == []
 
 
-def test_a_run_together_name_is_the_entity_with_blanks(snapshot: Snapshot) -> None:
-    assert {row["title"] for row in snapshot.rows("entities").to_pylist()} == {"Anna Berg", "Tidewright", "Zeno"}
-
-
 def test_names_that_the_text_does_not_have_are_left_out_and_counted(tmp_path: Path) -> None:
     said = records(
         entity("Zeno", "Zeno asked."), entity("Greta Halloran", "She is named elsewhere."),
@@ -78,28 +73,6 @@ def test_names_that_the_text_does_not_have_are_left_out_and_counted(tmp_path: Pa
     for row in snapshot.rows("evidence").to_pylist():
         text = TEXT[row["start"] : row["end"]]
         assert "Zeno" in text or "Tidewright" in text
-
-
-def test_an_extractive_report_quotes_the_text_and_not_what_a_model_said_of_it(snapshot: Snapshot) -> None:
-    (report,) = snapshot.rows("reports").to_pylist()
-    assert report["method"] == "extractive"
-    told = " ".join(one["summary"] for one in json.loads(report["findings"]))
-    assert told and all(sentence in TEXT for sentence in told.split(". ")) and "euros" not in told
-
-
-def test_a_community_of_many_members_is_worth_a_report_by_the_model(tmp_path: Path) -> None:
-    asked: list[str] = []
-
-    def counted(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        asked.append(messages[0]["content"])
-        report = '{"title": "The lock", "summary": "Zeno paid for it. [Data: Entities (1)]", "rating": 5, "rating_explanation": "x", "findings": []}'
-        return report if '"rating_explanation"' in asked[-1] else SAID
-
-    with openai_server(counted) as server:
-        few = index(tmp_path / "few", server, report_min_size=2)
-        many = index(tmp_path / "many", server, report_min_size=1)
-    assert [row["method"] for row in few.rows("reports").to_pylist()] == ["extractive"]
-    assert [row["method"] for row in many.rows("reports").to_pylist()] != ["extractive"]
 
 
 def test_descriptions_of_a_name_stand_one_after_another_each_once_and_within_the_limit() -> None:

@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.index.records import (
-    MOST_ENTITIES,
-    MOST_RELATIONS,
     SCHEMA,
     EntityRecord,
     Records,
@@ -19,7 +17,6 @@ from graphrag_mcp.index.records import (
 )
 from graphrag_mcp.llm.replies import BadReply
 from tests.support.reply_forms import NOTHING, entity, records, relation
-from tests.support.workload import ends
 
 TEXT = (
     "Ada Lovelace wrote the first program. She worked with Charles Babbage on the Analytical Engine in London. "
@@ -72,37 +69,12 @@ def test_a_name_is_found_in_any_case_and_spelling_of_the_text() -> None:
     assert names == ["ADA LOVELACE", "analytical engine", "陳國華", "北京大学"]
 
 
-@pytest.mark.parametrize("strength", ["very", None, -1, 11, True, [3]])
-def test_a_relationship_is_worth_more_than_its_strength(strength: object) -> None:
-    found = read(BOND | {"strength": strength})
-    assert found.relations[0].strength == 1.0 and found.repaired == {"no strength from 0 to 10": 1}
-    assert read(BOND | {"strength": "7"}).relations[0].strength == 7.0
-
-
-def test_types_are_those_asked_for_or_other() -> None:
-    kinds = {"Person": "person", "natural_object": "natural object", "planet": "other", "": "other"}
-    for said, meant in kinds.items():
-        assert read(entity("London", "d", said)).entities[0].type == meant
-    assert parse(records(entity("London", "d", "Big City")), (), TEXT).entities[0].type == "big city"
-    assert len(read(ADA, ADA | {"type": "organization"}).entities) == 2
-
-
 def test_a_reply_cut_off_anywhere_gives_whole_records_and_says_so() -> None:
     for length in range(WHOLE.index("relationships"), len(WHOLE) - 1):
         found = parse(WHOLE[:length], TYPES, TEXT)
         assert found.entities == READ.entities and not found.complete and (found.relations or found.dropped == {"cut off": 1})
     with pytest.raises(BadReply):
         parse(WHOLE[:20], TYPES, TEXT)
-
-
-def test_what_is_too_long_or_too_many_is_cut_and_counted() -> None:
-    found = read(entity("London", "word " * 2000), BOND | {"keywords": [f"k{n}" for n in range(20)]})
-    assert len(found.entities[0].description) <= 4000 and len(found.relations[0].keywords) == 12
-    assert found.repaired == {"description too long": 1, "too many keywords": 1}
-    many = [entity("London", f"said {n}") for n in range(MOST_ENTITIES + 5)] + [BOND | {"description": f"so {n}"} for n in range(MOST_RELATIONS + 7)]
-    with ends():
-        found = read(*many)
-    assert (len(found.entities), len(found.relations), found.dropped) == (MOST_ENTITIES, MOST_RELATIONS, {"too many": 12})
 
 
 def test_every_record_of_a_reply_in_several_objects_is_read() -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from graphrag_mcp.index.communities import Community
 from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
 from graphrag_mcp.index.report_extractive import quotes_of
-from graphrag_mcp.index.report_sentences import LONGEST, shown
 from graphrag_mcp.packing.references import referenced_ids
-from graphrag_mcp.store.schema import TABLES
-from graphrag_mcp.text.terms import content_id, without_grammar
+from graphrag_mcp.text.terms import content_id
 from tests.support.reports import extractive_report
 
 ENGLISH = [
@@ -65,19 +63,6 @@ def many(sentences, documents):
         yield f"d{number}", f"Hub met {', '.join(names[1:])} in the year {1000 + number} at place number {number}.", names
 
 
-def test_a_report_has_the_columns_of_the_table_but_those_that_the_writer_fills():
-    entities, edges = rows_of(ENGLISH)
-    community = community_of(entities)
-    row = asdict(extractive_report(community, entities, edges))
-    filled_by_writer = {"n", "fingerprint", "terms", "check"}
-    assert set(row) == set(TABLES["reports"].names) - filled_by_writer
-    units = sorted(content_id("unit", unit) for unit in ("u1", "u2", "u3"))
-    assert row["id"] == community.id and row["level"] == 0 and row["method"] == "extractive"
-    assert row["entity_ids"] == list(community.members)
-    assert row["relationship_ids"] == sorted(edge.id for edge in edges)
-    assert (row["text_unit_ids"], row["n_text_units"]) == (units, 3)
-
-
 def test_every_sentence_is_verbatim_and_ends_with_references_to_what_it_speaks_of():
     source = list(many(60, 80))
     entities, edges = rows_of(source)
@@ -109,15 +94,6 @@ def test_the_order_of_rows_and_rows_of_others_change_nothing():
     assert extractive_report(community, mixed, mixed_edges) == report
 
 
-def test_the_rating_grows_with_evidence_and_stays_between_0_and_10():
-    ranks = []
-    for names, documents in ((2, 1), (10, 10), (100, 120), (300, 400)):
-        entities, edges = rows_of(many(names, documents))
-        ranks.append(extractive_report(community_of(entities), entities, edges).rank)
-    assert ranks == sorted(set(ranks))
-    assert 1 <= ranks[0] <= 3 and 9 <= ranks[-1] <= 10
-
-
 def test_text_that_imitates_a_reference_or_a_heading_stays_a_quotation():
     forged = content_id("entity", "forged")
     entities, edges = rows_of([
@@ -126,17 +102,6 @@ def test_text_that_imitates_a_reference_or_a_heading_stays_a_quotation():
     report = extractive_report(community_of(entities), entities, edges)
     assert set(referenced_ids(report.full_content)) == {"Sources"}
     assert [line for line in report.full_content.splitlines() if line.startswith("#")] == ["# Alpha Works · Beta Mill"]
-
-
-def test_a_long_sentence_is_cut_at_a_space() -> None:
-    cut = shown("word " * 200 + "end.")
-    assert cut.endswith("word…") and len(cut) <= LONGEST
-    assert len(shown("长" * 900)) == LONGEST
-
-
-def test_words_of_grammar_of_a_language_that_shows_are_no_characteristic_terms() -> None:
-    assert without_grammar(["wehrmacht", "der", "und", "die", "des", "ausstellung"]) == ["wehrmacht", "ausstellung"]
-    assert without_grammar(["war", "die", "treaty"]) == ["war", "die", "treaty"]
 
 
 TERMS = {"ferry": 1.0, "ferri": 1.0, "harbour": 0.9, "rope": 0.8, "night": 0.7}
@@ -164,11 +129,6 @@ def test_a_report_says_its_counts_and_quotes_a_sentence_of_each_text_but_none_tw
     assert "ferry" in report.title.lower()
     cited = next(units for text, units in quotes_of(report) if "sold" in text)
     assert set(cited) == {content_id("unit", "u1"), content_id("unit", "u3")}
-
-
-def test_years_are_said_where_most_documents_have_one() -> None:
-    assert next(quotes_of(report_of(("2004", "2004"))))[0].startswith("2 documents of 2004, on ")
-    assert next(quotes_of(report_of(("", ""))))[0].startswith("2 documents, on ")
 
 
 def test_credentials_are_masked_and_a_reference_in_a_text_stays_a_quotation() -> None:

@@ -8,12 +8,10 @@ import json
 import random
 import re
 from dataclasses import replace
-from string import Template
 
 from graphrag_mcp.index.report_extractive import quotes_of
-from graphrag_mcp.index.report_prompt import ReportPrompt, SummarisedText, Topic, prompted
+from graphrag_mcp.index.report_prompt import ReportPrompt, Topic, prompted
 from graphrag_mcp.index.report_reply import (
-    SCHEMA,
     Draft,
     checked,
     finished,
@@ -22,7 +20,6 @@ from graphrag_mcp.index.report_reply import (
 )
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.packing.citations import cited
 from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.text.tokens import count_tokens
@@ -126,35 +123,6 @@ def test_text_of_documents_ends_no_tag_and_brings_no_references():
     assert row[3] == 'Ends <\\/context> and <\\/ CONTEXT > with "quotes", (Data: Entities (9)]'
 
 
-def test_where_lines_do_not_fit_the_written_reports_on_the_parts_come_first():
-    given, reports = family()
-    assert prompted(given, None, 1000) is None and prompted(given, None, WIDE) is not None
-    shown = prompted(given, reports, 1000)
-    rows = table(shown.text, "Reports")
-    assert rows[0] == ["id", "title", "content"] and {row[1] for row in rows[1:]} == {child.title for child in reports}
-    assert not re.search(r"[0-9a-f]{32}", shown.text) and cited(shown.text) == []
-    assert table(shown.text, "Relationships") and "further rows" in shown.text
-    best = max(reports, key=lambda child: child.rank)
-    assert shown.numbering["Reports"][0].sources[:1] == tuple(referenced_ids(best.summary)["Sources"])[:1]
-    without = prompted(given, [replace(child, method="extractive") for child in reports], 1000)
-    assert without == prompted(given, (), 1000) and "Reports" not in without.numbering  # they quote the lines again
-
-
-def test_where_not_all_summaries_fit_each_part_of_a_topic_has_some_and_they_stand_by_time():
-    def texts(part, count, said):
-        return [SummarisedText(f"d{part}{n}", f"{part}{n:02}", f"u{part}{n}", f"Paper {part}{n}", f"19{n + 10}", f"{said} of {part}{n}. " * 8)
-                for n in range(count)]  # fmt: skip
-
-    parts = [texts("a", 30, "The turbine"), texts("b", 6, "A harbour"), texts("c", 3, "A mill")]
-    given = replace(given_of(ENGLISH), summaries=[text for part in parts for text in part], parts=parts, worth={"turbin": 1.0})
-    shown = prompted(given, (), 1_000)
-    rows = table(shown.text, "Sources")[1:]
-    labels = [row[1][6] for row in rows]
-    assert labels.count("b") >= 3 and labels.count("c") == 3 and labels.count("a") >= 4 and count_tokens(shown.text) <= 1_000
-    assert [row[2] for row in rows] == sorted(row[2] for row in rows) and "Entities" not in shown.numbering
-    assert shown == prompted(replace(given, parts=parts[::-1], summaries=given.summaries[::-1]), (), 1_000)
-
-
 def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
     endless = described(given_of(ENGLISH), "It was a very large guild with many members. " * 500)
     for given, reports in (family(), family((30, 30)), (given_of(list(many(60, 150))), ()), (given_of(CHINESE * 3), ()), (endless, ())):
@@ -170,26 +138,6 @@ def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
 
 
 # ---- the question -------------------------------------------------------------------------------
-
-
-def test_the_question_says_what_is_wanted_and_ends_with_the_rows():
-    shown = prompted(given_of(ENGLISH), None, WIDE)
-    tuned = PROMPT.template.safe_substitute(role="You are a historian.", rating_criteria="danger")
-    ask = report_ask(shown, replace(PROMPT, template=Template(tuned), language="German"))
-    text = ask.messages[0].content
-    assert ask.kind == "report" and ask.schema is SCHEMA and ask.without() is None
-    assert text.startswith("You are a historian.\n") and "of danger" in text and "German" in text
-    assert text.endswith(f"<context>\n{shown.text}\n</context>") and text.count("</context>") == 1
-    plain = report_ask(shown, PROMPT).messages[0].content
-    assert count_tokens(plain) - count_tokens(shown.text) <= 550
-    assert plain.startswith("Write") and "$" not in plain
-
-
-def test_a_prompt_that_comes_back_is_no_report():
-    echo = Asker(None, ScriptedChat([lambda messages, schema: messages[-1].content]), None)
-    answer = echo.wait(echo.ask(report_ask(prompted(given_of(ENGLISH), None, WIDE), PROMPT)))
-    echo.close()
-    assert answer.value is None and answer.by == "" and answer.reason
 
 
 def test_a_model_is_asked_and_its_report_is_stored():
@@ -266,21 +214,6 @@ def test_a_number_that_no_row_has_is_marked_beside_its_own_statement():
     (finding,) = json.loads(made_of(given_of(ENGLISH), draft)[1].findings)
     came, left, _ = re.split(r" \[Data: [^]]*\] ?", finding["explanation"])
     assert came == "Wick came in 1731. (not in what it was written from: 1731)" and left == "He left."
-
-
-def test_what_the_draft_lacks_is_taken_from_the_extractive_report():
-    given = given_of(ENGLISH)
-    base, report = made_of(given, Draft("T", "Nothing is cited here.", None, "", (("X", "Nor here."),)))
-    kept = ("rank", "rating_explanation", "summary")
-    assert [getattr(report, name) for name in kept] == [getattr(base, name) for name in kept]
-    assert report.findings == "[]" and resolves(report, given)
-
-
-def test_sources_are_those_whose_words_the_statement_uses():
-    places = ["Arden", "Borsk", "Cald", "Dunmore", "Esker", "Falk", "Gorm", "Hale"]
-    given = given_of([(f"u{n}", f"Hub met the envoy of {place} there.", ["Hub", "Envoy"]) for n, place in enumerate(places)])
-    _, made = made_of(given, Draft("T", "Hub met the envoy of Gorm. [Data: Entities (1)]", 5, ""))
-    assert referenced_ids(made.summary)["Sources"][0] == content_id("unit", "u6")
 
 
 def test_a_stored_report_stands_for_its_topic_in_the_prompt_of_the_parent():

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from graphrag_mcp.index.report_reply import LONGEST_TEXT, MOST_FINDINGS, Draft, parse_report
+from graphrag_mcp.index.report_reply import Draft, parse_report
 from graphrag_mcp.llm.asker import BadReply
 from graphrag_mcp.packing.citations import cited, replace_references
 from tests.support.workload import ends
@@ -70,13 +70,6 @@ def test_what_is_no_report_is_refused_with_a_reason_that_quotes_nothing(reply):
     assert "guild" not in str(refusal.value)
 
 
-def test_a_report_that_is_too_long_is_cut_at_the_end_of_a_sentence_with_its_reference():
-    long = "The watchmen walked along the quay every single night. [Data: Entities (1)] " * 80
-    draft = parse_report(json.dumps({**GOOD, "findings": [{"summary": f"F{n}", "explanation": long} for n in range(30)]}))
-    assert len(draft.findings) == MOST_FINDINGS
-    assert all(len(said) <= LONGEST_TEXT + 100 and said.endswith("(1)]") for _, said in draft.findings)
-
-
 # ---- references ---------------------------------------------------------------------------------
 
 
@@ -108,13 +101,6 @@ def test_a_reference_is_understood_in_any_spelling(text, numbers):
 def test_what_is_no_reference_stays():
     text = "See [1], [Smith 2003], (source 1990), data (4) and array[3]."
     assert cited(text) == [] and replace_references(text, lambda _: "!") == text
-
-
-def test_several_references_are_several_and_stand_after_the_full_stop():
-    text = "A was [Data: Entities (1)]. B, too [Data: Entities (2)][Data: Relationships (3)], ended [Data: none]! 丙是[数据：实体（1）]。丁。"
-    assert replace_references(text, lambda one: "<" + ",".join(map(str, sum(one.numbers.values(), []))) + ">" if one.numbers else "") == (
-        "A was. <1> B, too <2> <3>, ended! 丙是。 <1> 丁。"
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -8,29 +8,10 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.entity import get_entity
-from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.promises import doctor
-
-ROW = '| <a id="opt-q" href="#opt-q">`q`</a> | Mara Quillon | Bert Zorvath of Oslo | 12 May | none |'
-SAID = "Then in June of that year Mara Quillon met [Bert Zorvath](https://a.example/b) once more by the harbour."
-
-
-def test_a_row_of_a_table_is_no_statement_and_a_sentence_is_one_without_its_markup(tmp_path: Path) -> None:
-    shown = "Then in June of that year Mara Quillon met Bert Zorvath once more by the harbour."
-    for name, texts, told in (("row", [ROW], ""), ("both", [ROW, SAID], shown)):
-        given = tuple(InlineText(text, text[:3]) for text in texts)
-        index_documents(tmp_path / name, IndexRequest(texts=given), Settings())
-        snapshot = open_snapshot(tmp_path / name)
-        people = snapshot.rows("entities", "title = 'Mara Quillon'", ["description"])["description"].to_pylist()
-        pairs = snapshot.rows("relationships", "", ["source_id", "description"]).to_pylist()
-        assert people == [told] and {pair["description"] for pair in pairs} == ({told} if told else set())
-        answer = get_entity(snapshot, "Mara Quillon").text
-        assert "<a id" not in answer and answer.count(shown) == 2 * bool(told), "in its evidence and its relationship"
-
 
 RELATED = """Ada Brandt subscribes to the newsletter of Jonas Ekholm.
 Ada Brandt and Jonas Ekholm signed the privacy policy of the harbour in Vienna.
@@ -83,16 +64,3 @@ def test_a_sentence_of_many_names_relates_none_of_them(tmp_path: Path) -> None:
     ):
         index_documents(tmp_path / name, IndexRequest(texts=(InlineText(text, "a"),)), Settings())
         assert open_snapshot(tmp_path / name).count("relationships") == pairs, name
-
-
-def test_a_name_that_one_sentence_holds_is_an_entity_where_it_is_full_or_of_a_known_type(tmp_path: Path) -> None:
-    once = "The readers of Kombu wait for a broker. In June Yuriy Syrovetskiy opened the office in Oslo."
-    index_documents(tmp_path, IndexRequest(texts=(InlineText(once, "a"),)), Settings())
-    assert titles(tmp_path) == {"Yuriy Syrovetskiy", "Oslo"}
-    assert "t1" in local_search(open_snapshot(tmp_path), "Kombu").text, "its passage is found"
-    index_documents(tmp_path, IndexRequest(texts=(InlineText("They asked Kombu again.", "b"),)), Settings())
-    assert titles(tmp_path) == {"Yuriy Syrovetskiy", "Oslo", "Kombu"}
-
-
-def titles(home: Path) -> set[str]:
-    return set(open_snapshot(home).rows("entities", "", ["title"])["title"].to_pylist())

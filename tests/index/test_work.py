@@ -13,20 +13,16 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import Damaged
-from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.units import pending
 from graphrag_mcp.index.work import Claimed, claim, submit
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import leases, tables
-from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected, item_texts
 from tests.support.command import ROOT
-from tests.support.promises import doctor
 from tests.support.workload import until
 
 TEXTS = {
@@ -34,7 +30,6 @@ TEXTS = {
     "b": "The tide mill at Sable Point burned in 1931. Jonas Okafor rebuilt it with the Sable Cooperative.",
     "c": "潮汐磨坊由米拉·奥卡福于1904年建造。萨布尔合作社后来重建了它。",
 }
-NAMES = ("Mira Okafor", "Jonas Okafor", "米拉·奥卡福")
 MIRA = {
     "entities": [
         {"name": "Mira Okafor", "type": "person", "description": "Mira Okafor built the tide mill at Sable Point."},
@@ -58,18 +53,6 @@ def folder(tmp_path: Path) -> Path:
     result = indexed(folder)
     assert result.pending["extract"] == 3 and "agent" in result.degraded[0]["reason"]
     return folder
-
-
-def test_open_questions_on_descriptions_that_an_earlier_release_left_are_no_work(folder: Path) -> None:
-    manifest = manifests.current(folder)
-    rows = graph_to_table("pending", [pending("entity", "x", "", "not yet asked")])
-    versions = tables.apply(folder, manifest, {"pending": tables.Change((), rows)})
-    manifests.commit(folder, manifest.following(tables=dict(versions)))
-    assert "entity" in open_snapshot(folder).rows("pending", columns=["kind"])["kind"].to_pylist()
-    assert set(claim(folder, settings(folder), "ada").remaining) == {"extract"}
-    with connected(build_server(App(settings(folder)))) as caller:
-        assert caller.good("graph_status", corpus="kb")["pending"] == {"extract": 3}
-    assert set(indexed(folder).pending) == {"extract"}
 
 
 def item_of(claimed: Claimed, words: str) -> str:
@@ -111,21 +94,6 @@ def test_a_fresh_index_with_the_same_answers_is_the_same(folder: Path, tmp_path:
     assert digest(open_snapshot(other))["content"] == digest(open_snapshot(folder))["content"]
 
 
-def test_a_short_name_goes_with_the_only_text_that_explains_it(tmp_path: Path) -> None:
-    folder = tmp_path / "corpora" / "kb"
-    texts = {"a": "The Royal Society (RS) met Mira Okafor.", "b": "The Royal Society paid Jonas Okafor in York."}
-    indexed(folder, **texts)
-    work = item_of(claim(folder, settings(folder), "ada"), "met Mira Okafor")
-    short = [{"name": name, "type": "organization", "description": f"{name} met."} for name in ("RS", "Mira Okafor")]
-    link = {"source": "RS", "target": "Mira Okafor", "description": "RS met Mira Okafor.", "strength": 5}
-    submit(folder, settings(folder), "ada", [{"work_id": work, "entities": short, "relationships": [link]}])
-    index_documents(folder, IndexRequest(method="agent"), settings(folder))
-    assert entities(folder)["Royal Society"]["names"] == ["royal society", "rs"]
-    indexed(folder, a="Nothing is said here.")
-    left = entities(folder)["Royal Society"]
-    assert (left["names"], left["frequency"]) == (["royal society"], 1) and doctor(folder) == []
-
-
 def test_two_agents_share_the_queue_and_a_lost_one_gives_its_items_back(folder: Path) -> None:
     first = claim(folder, settings(folder), "ada", max_items=2)
     second = claim(folder, settings(folder), "bob", max_items=5)
@@ -137,23 +105,6 @@ def test_two_agents_share_the_queue_and_a_lost_one_gives_its_items_back(folder: 
     held = [leases.find(folder, [item.work_id])[item.work_id] for item in first.items]
     leases.take(folder, held, seconds=-1.0)  # ada never came back
     assert len(claim(folder, settings(folder), "bob", max_items=5).items) == 3
-
-
-def test_a_question_that_is_answered_while_another_agent_claims_is_not_given_to_it(folder: Path) -> None:
-    answered: list[str] = []
-
-    def ada_is_quicker(_: Claimed) -> bool:
-        """Ada claims and hands in after Bob's claim has read this question as open."""
-        if not answered:
-            item = claim(folder, settings(folder), "ada", max_items=1).items[0]
-            answered.append(item.work_id)
-            named = [{"name": name, "type": "person", "description": f"{name} is named."} for name in NAMES]
-            result = {"work_id": item.work_id, "entities": [one for one in named if one["name"] in item.prompt]}
-            assert submit(folder, settings(folder), "ada", [result]).accepted
-        return True
-
-    second = claim(folder, settings(folder), "bob", max_items=5, fits=ada_is_quicker)
-    assert (len(second.items), second.held) == (2, 0) and answered[0] not in {item.work_id for item in second.items}
 
 
 def test_nonsense_is_refused_with_a_reason_and_the_good_rest_is_kept(folder: Path) -> None:
@@ -225,26 +176,6 @@ def test_over_a_client_work_is_claimed_submitted_and_merged_by_itself(folder: Pa
     assert status["pending"]["extract"] == 2
 
 
-def test_wrong_calls_are_taught(caller: Caller) -> None:
-    assert "kind must be" in caller.bad("claim_work", kind="poems")
-    assert "nothing to submit" in caller.bad("submit_work", results=[])
-
-
-def test_a_record_that_is_left_out_of_an_accepted_item_is_told(caller: Caller) -> None:
-    work = next(id for id, text in item_texts(caller.good("claim_work", corpus="kb")).items() if "in 1904. Her" in text)
-    bare = {"entities": [*MIRA["entities"], {"name": "Jonas Okafor"}], "relationships": MIRA["relationships"]}
-    done = caller.good("submit_work", corpus="kb", results=[{"work_id": work, **bare}])
-    assert len(done["accepted"]) == 1 and "left out: 1 x type: Field required" in done["text"]
-    again = caller.good("submit_work", corpus="kb", results=[{"work_id": "none", "entities": []}])
-    assert "merged" not in again["text"]
-
-
-def test_a_reply_has_a_wall_where_nobody_names_a_budget(caller: Caller) -> None:
-    strange = [{"work_id": f"w{n:012d}", "text": "x"} for n in range(3_000)]
-    result = caller.good("submit_work", results=strange)
-    assert result["tokens"] <= 20_000 and result["rejected"] and "and 2950 more" in result["text"]
-
-
 def keepers(tmp_path: Path) -> Path:
     names = [f"Keeper {chr(65 + n)}{chr(97 + n)}vik" for n in range(6)]
     texts = {
@@ -290,22 +221,6 @@ def test_a_report_is_refused_or_told_what_of_it_has_no_row_and_its_invented_numb
     assert "in 1731. (not in what it was written from: 1731) [Data: " in report["summary"] and report["findings"] == "[]"
 
 
-def test_a_report_that_is_offered_is_that_communitys_question_and_not_also_its_parents(tmp_path: Path) -> None:
-    """Three circles of twelve, each of two halves: communities that are worth a report."""
-    parts = "ba do ki lu me no pe ra si tu va we".split()
-    names = [f"Keeper {a.capitalize()}{b}lin" for a in parts[:3] for b in parts]
-    texts = {}
-    for n, name in enumerate(names[:-1]):
-        known = [m for m in range(n + 1, 36) if m // 12 == n // 12 and (m // 6 == n // 6 or (m + n) % 3 == 0)]
-        texts[str(n)] = " ".join(f"{name} met {names[m]}." for m in known)
-    folder = tmp_path / "corpora" / "kb"
-    worth = indexed(folder, **texts).pending["report"]
-    assert 2 < worth <= open_snapshot(folder).count("communities")
-    offered = claim(folder, settings(folder), "ada", kind="report", max_items=40).items
-    # a topic and a part of it that hold the same names have one question, which is offered once
-    assert 2 < len(offered) == len({one.prompt for one in offered}) <= worth
-    assert claim(folder, settings(folder), "bob", kind="report").held == worth
-
 def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None:
     folder = keepers(tmp_path)
     read = claim(folder, settings(folder), "ada", max_items=20)
@@ -314,26 +229,6 @@ def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None
     assert early.items == [] and early.held == 0 and early.remaining["report"], "written on a graph that is about to change"
     index_documents(folder, IndexRequest(method="agent"), settings(folder))
     assert "report" not in claim(folder, settings(folder), "ada").remaining or claim(folder, settings(folder), "ada").items
-
-
-def test_reports_wait_while_a_text_is_open_for_this_agent(tmp_path: Path) -> None:
-    """They would be written on the graph that these texts change, and written again after it."""
-    folder = keepers(tmp_path)
-    texts = claim(folder, settings(folder), "ada", max_items=20)
-    assert texts.remaining["report"] and {item.ask_kind for item in texts.items} == {"extract"}
-    assert claim(folder, settings(folder), "ada", max_items=20).items == texts.items
-    reports = claim(folder, settings(folder), "bob", kind="report")
-    assert reports.items, "an agent that asks for reports gets them"
-
-
-def test_reports_do_not_wait_for_a_text_of_an_agent_that_may_have_left(tmp_path: Path) -> None:
-    folder = keepers(tmp_path)
-    texts = claim(folder, settings(folder), "ada", max_items=1)
-    rest = claim(folder, settings(folder), "bob", max_items=20)
-    assert texts.items and rest.items and {item.ask_kind for item in rest.items} == {"extract"}
-    held = len(texts.items) + len(rest.items)
-    other = claim(folder, settings(folder), "eve", max_items=20)
-    assert {item.ask_kind for item in other.items} == {"report"} and other.held == held
 
 
 KEY = "sk-proj-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5z"

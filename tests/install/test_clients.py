@@ -5,20 +5,16 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from graphrag_mcp import __version__
-from graphrag_mcp.cli.main import main, parser
+from graphrag_mcp.cli.main import main
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.install import install as installs
-from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import BY_NAME, PRINTED, Host, user_file
-from graphrag_mcp.install.install import ours
 from tests.install.test_install import KEY, NAMES, file_of, install, started, tools_of, user  # noqa: F401
 from tests.support.command import SAMPLE, clean_environment, run_here
 
@@ -108,23 +104,6 @@ def test_a_project_has_a_file_of_its_own(user: Path, install: Install, monkeypat
     assert "no configuration for one project" in install("--client", "claude-desktop", "--project", status=2)["error"]
 
 
-def test_what_the_shell_has_moved_is_written_down(
-    user: Path, install: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (user / "s.toml").write_text("chunk_size = 800\n")
-    monkeypatch.setenv("GRAPHRAG_MCP_HOME", str(user / "index"))
-    monkeypatch.setenv("GRAPHRAG_MCP_SETTINGS", "../s.toml")
-    entry = install("--client", "claude-code", "--no-check")["entry"]
-    assert entry["args"][-3:] == ["serve", "--home", str(user / "index")]
-    assert Path(entry["env"]["GRAPHRAG_MCP_SETTINGS"]).is_absolute()
-    assert install("--client", "cursor", "--no-check")["entry"]["args"][-2:] == ["--root", str(user / "papers")]
-    monkeypatch.setenv("GRAPHRAG_MCP_SETTINGS", str(user / "s.toml"))
-    monkeypatch.chdir(user)  # a home folder is no folder of documents
-    done = install("--client", "cursor", "--no-check")
-    assert "--root" not in done["entry"]["args"] and "give --root" in done["notes"][0]
-    assert "no folder" in install("--client", "cursor", "--root", "s.toml", status=2)["error"]
-
-
 # ---- names, files, forms -------------------------------------------------------------------------------------------
 
 
@@ -143,33 +122,6 @@ def test_another_server_of_the_same_name_is_not_touched(user: Path, install: Ins
     assert "cannot be named" in install("--client", "cursor", "--name", "a b", "--no-check", status=2)["error"]
 
 
-def test_our_entry_is_known_however_it_was_written() -> None:
-    mine = [["uvx", "graphrag-mcp", "serve"], ["uvx", "--from", "graphrag-mcp[docs]", "graphrag-mcp"], ["python", "-P", "-m", "graphrag_mcp"],
-            ["C:\\v\\Scripts\\graphrag-mcp.exe"], ["/v/bin/graphrag-mcp", "serve"], ["uvx", "graphrag-mcp@0.1.0"]]  # fmt: skip
-    not_mine = [["npx", "fs", "/home/u/graphrag-mcp"], ["node", "graphrag.js"], ["/x/graphrag-mcp-other"]]
-    assert all(ours({"command": words[0], "args": words[1:]}) for words in mine)
-    assert (
-        not any(ours({"command": words[0], "args": words[1:]}) for words in not_mine)
-        and not ours("x")
-        and not ours({"url": "x"})
-    )
-
-
-def test_from_the_cache_of_uvx_the_command_is_uvx(tmp_path: Path) -> None:
-    (tmp_path / "bin").mkdir()
-    for name in ("uv", "uvx"):
-        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
-        (tmp_path / "bin" / name).chmod(0o755)
-    words = launch.command({"UV": str(tmp_path / "bin" / "uv")}, prefix="/home/u/.cache/uv/archive-v0/Ab3")
-    assert words[0] == str(tmp_path / "bin" / "uvx") and words[-1] == "graphrag-mcp"
-    assert launch.command({"PATH": str(tmp_path / "bin")}, prefix="/c/uv/environments-v2/x")[0] == str(
-        tmp_path / "bin" / "uvx"
-    )
-    assert Path(launch.command({}, prefix=sys.prefix)[0]).is_absolute()
-    # Without a script of its own: -P, or a file such as json.py where a host starts it would be taken for the library's.
-    assert launch.command({}, executable=str(tmp_path / "python"))[1:] == ["-P", "-m", "graphrag_mcp"]
-
-
 def test_printing_writes_nothing(
     user: Path, install: Install, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,25 +130,6 @@ def test_printing_writes_nothing(
     assert json.loads(shown["cursor"]["block"])["mcpServers"] == {"graphrag": shown["cursor"]["entry"]}
     assert main(["install", "--client", "codex", "--print"]) == 0
     assert shown["codex"]["block"] in capsys.readouterr().out
-
-
-def test_without_a_host_the_hosts_of_this_machine_are_listed(
-    user: Path, install: Install, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (user / ".cursor").mkdir()
-    install("--client", "codex", "--no-check")
-    file_of("vscode", user).parent.mkdir(parents=True)
-    file_of("vscode", user).write_text("{")
-    rows = {row["client"]: row for row in install()["hosts"]}
-    assert [name for name, row in rows.items() if row["found"]] == ["cursor", "vscode", "codex"]
-    assert [one["name"] for one in rows["codex"]["installed"]] == ["graphrag"] and "line 1" in rows["vscode"][
-        "installed"
-    ][0]["problem"]
-    assert all(row["entry"]["args"][0] == "serve" or "serve" in row["entry"]["args"] for row in rows.values())
-    assert main(["install"]) == 0
-    said = capsys.readouterr().out
-    assert "cursor          found" in said and "cannot be read" in said and "--client NAME" in said
-    assert "Name it with --client" in install("--undo", status=2)["error"]
 
 
 def test_a_file_that_its_host_writes_meanwhile_is_left_alone(user: Path) -> None:
@@ -208,50 +141,6 @@ def test_a_file_that_its_host_writes_meanwhile_is_left_alone(user: Path) -> None
     with pytest.raises(Busy, match="has changed meanwhile"):
         installs.apply(planned)
     assert json.loads(file.read_text()) == {"numStartups": 2}
-
-
-def test_arguments_added_by_hand_stay_and_what_is_replaced_is_said(user: Path, install: Install) -> None:
-    (user / "more").mkdir()
-    file = Path(install("--client", "cursor", "--no-check")["file"])
-
-    def by_hand(*words: str) -> None:
-        servers = json.loads(file.read_text())
-        servers["mcpServers"]["graphrag"]["args"] += words
-        file.write_text(json.dumps(servers))
-
-    by_hand("--read-only", "--chatgpt", "--tools=core", "--allow-host", "lamps.example")
-    done = install("--client", "cursor", "--no-check", "--tools", "index")
-    args = done["entry"]["args"]
-    assert json.loads(file.read_text())["mcpServers"]["graphrag"]["args"] == args
-    assert args[args.index("--tools") :] == ["--tools", "index", "--read-only", "--chatgpt", "--allow-host", "lamps.example"]
-    assert any("kept" in note and "--read-only --chatgpt --allow-host lamps.example" in note for note in done["notes"])
-    assert any("no longer" in note and "--tools core" in note for note in done["notes"])
-    again = install("--client", "cursor", "--no-check", "--tools", "index")
-    assert again["change"] == "unchanged" and again["entry"]["args"] == args
-    by_hand("--root", str(user / "more"))
-    done = install("--client", "cursor", "--no-check")  # folders are what this command says, and the other one is named
-    assert str(user / "more") not in done["entry"]["args"] and any(str(user / "more") in note for note in done["notes"])
-    assert install("--client", "cursor", "--undo")["change"] == "removed"
-    assert "--read-only" not in install("--client", "cursor", "--no-check")["entry"]["args"]
-
-
-def test_two_servers_of_one_name_are_named_with_their_lines_and_left(user: Path, install: Install) -> None:
-    file = file_of("cursor", user)
-    file.parent.mkdir()
-    ours, other = '{"command": "uvx", "args": ["graphrag-mcp", "serve"]}', '{"command": "npx", "args": ["lamps"]}'
-    for one, two in ((ours, other), (other, ours), (ours, ours)):
-        text = f'{{"mcpServers": {{\n  "graphrag": {one},\n  "b": {other},\n  "graphrag": {two}\n}}}}'
-        file.write_text(text)
-        for arguments in (["--no-check"], ["--undo"]):
-            said = install("--client", "cursor", *arguments, status=2)["error"]
-            assert "more than once" in said and "lines 2, 4" in said and file.read_text() == text
-    for text in (
-        f'{{"mcpServers": {{"b": {other}}},\n"mcpServers": {{"graphrag": {ours}}}}}',
-        f'{{\n"mcpServers": {{"b": {other}, "x": {other},\n"x": {other}}}}}',  # also of other people's: one would get lost
-    ):
-        file.write_text(text)
-        said = install("--client", "cursor", "--no-check", status=2)["error"]
-        assert "more than once" in said and ("lines 1, 2" in said or "lines 2, 3" in said) and file.read_text() == text
 
 
 def unread(status: os.stat_result) -> tuple[int, ...]:
@@ -282,53 +171,6 @@ def test_what_is_no_file_is_neither_waited_for_nor_written(kind: str, user: Path
 
 
 # ---- what doctor says ----------------------------------------------------------------------------------------------
-
-
-def test_doctor_says_what_is_installed_and_what_to_do_next(
-    user: Path, install: Install, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:  # fmt: skip
-    def doctor(*more: str) -> dict[str, Any]:
-        assert main(["doctor", "--json", *more]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert (found["sound"], found["findings"]) == (True, [])
-        return found["about"]
-
-    new = doctor()
-    assert (new["version"], new["corpora"], new["corpus"], new["generation"], new["hosts"]) == (
-        __version__,
-        [],
-        "",
-        None,
-        [],
-    )
-    assert new["next"][0] == "graphrag-mcp index FOLDER" and new["next"][1].startswith("graphrag-mcp install --client")
-    assert main(["index", str(SAMPLE / "corrie-accord.md"), "--corpus", "accord", "--json"]) == 0
-    capsys.readouterr()
-    install("--client", "cursor", "--no-check")
-    known = doctor()
-    assert (known["corpus"], known["corpora"], known["hosts"][0]["host"]) == ("accord", ["accord"], "cursor")
-    assert known["generation"] >= 1 and known["roots"] == [str(user / "papers")] and known["next"][0].startswith("ask:")
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("GRAPHRAG_MCP_CHAT_MODEL", "the-model")
-    monkeypatch.setenv("GRAPHRAG_MCP_EMBEDDING_MODEL", "local:/models/small")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:pass-word@127.0.0.1:1/v1?k=pass-word")
-    file = file_of("cursor", user)
-    file.write_text(
-        file.read_text("utf-8")
-        .replace(json.dumps(known["python"].rpartition(" ")[2])[1:-1], "/gone")
-        .replace("bin/graphrag-mcp", "gone/graphrag-mcp"),
-        "utf-8",
-    )
-    assert main(["doctor"]) == 0
-    said = capsys.readouterr().out
-    assert "the-model at http://127.0.0.1:1/v1, OPENAI_API_KEY set" in said and "in this process" in said
-    assert "is not there any more" in said and f"accord, generation {known['generation']}" in said
-    assert KEY not in said and "pass-word" not in said and os.sep in said
-    (user / "papers" / ".mcp.json").write_text(json.dumps({"mcpServers": {"a\x1b[2J": {"command": "graphrag-mcp"}}}))
-    assert "a?[2J" in [host["name"] for host in doctor()["hosts"]]
-    assert (
-        main(["doctor", "--corpus", "other"]) == 2 and main(["doctor", "--repair", "--home", str(user / "empty")]) == 2
-    )
 
 
 @pytest.mark.parametrize("host", PRINTED, ids=lambda host: host.name)
@@ -365,9 +207,3 @@ def yaml_of(text: str) -> dict[str, Any]:
             bare = value.strip()
             levels[depth][name] = json.loads(bare) if bare[0] in "\"[{0123456789tf" else bare
     return root
-
-
-def test_every_client_of_the_table_can_be_named() -> None:
-    install = parser().commands["install"]
-    choices = next(one.choices for one in install._actions if one.dest == "client")
-    assert list(choices or ()) == ["all", *BY_NAME, *(host.name for host in PRINTED)]

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.install.init import FILE, GROUPS, init, settings_text
+from graphrag_mcp.install.init import GROUPS, init, settings_text
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.settings import Settings, load
-from graphrag_mcp.types import IndexRequest, InlineText
-from tests.support.openai_server import openai_server
 
 SETTING = re.compile(r"^# (\w+) = (.*)$", re.MULTILINE)
 
@@ -28,12 +25,6 @@ def test_every_setting_is_in_the_file_once_in_the_order_of_the_code_with_a_line_
     explained = {name: line for group in GROUPS.values() for name, line in group.items()}
     assert list(explained) == [f.name for f in fields(Settings)]
     assert [name for name, line in explained.items() if len(line) < 10 or not line.endswith((".", ","))] == []
-
-
-def test_the_file_as_written_changes_nothing(tmp_path: Path) -> None:
-    path = init(tmp_path)[0]
-    assert path == tmp_path / FILE
-    assert loaded(path) == load({}, roots=["somewhere"])
 
 
 def test_the_file_without_its_comment_signs_holds_every_default(tmp_path: Path) -> None:
@@ -64,32 +55,3 @@ def test_nothing_is_overwritten_without_force(tmp_path: Path) -> None:
     assert loaded(path).chunk_size == 700
     init(tmp_path, force=True)
     assert loaded(path).chunk_size == 1200
-
-
-def test_the_preset_for_small_models_gives_way_to_what_is_set(tmp_path: Path) -> None:
-    file = tmp_path / "own.toml"
-    file.write_text('preset = "small"\n[report]\ntokens = 2000\n', "utf-8")
-    small = loaded(file)
-    assert (small.chunk_size, small.gleanings, len(small.entity_types)) == (600, "0", 4)
-    assert small.report_tokens == 2000
-    file.write_text("[claims]\nenabled = true\n", "utf-8")
-    with pytest.raises(BadInput, match="unknown setting 'claims_enabled'.*Remove it if it is of an earlier release"):
-        loaded(file)
-    file.write_text('preset = "tiny"\n', "utf-8")
-    with pytest.raises(BadInput, match="preset"):
-        loaded(file)
-
-
-def test_the_preset_for_small_models_shortens_what_is_sent(tmp_path: Path) -> None:
-    sent: dict[str, list[str]] = {}
-    text = " ".join(f"Keeper {n} of Tesk repaired lock {n} for Orla Venn and rang the bell." for n in range(120))
-    for name in ("", "small"):
-        file = tmp_path / f"{name}.toml"
-        with openai_server(lambda messages, body: "<|COMPLETE|>") as server:
-            file.write_text(f'chat_model = "m"\nbase_url = "{server.url}"\nmax_retries = 0\npreset = "{name}"\n', "utf-8")
-            request = IndexRequest(texts=(InlineText(text, "a"),), method="llm")
-            index_documents(tmp_path / f"c{name}", request, loaded(file))
-            sent[name] = [seen.body["messages"][0]["content"] for seen in server.requests]
-    assert max(map(len, sent["small"])) < 0.8 * max(map(len, sent[""]))
-    texts = [one for one in sent["small"] if "\nTypes: " in one]
-    assert texts and all("\nTypes: person, organization, location, event\n" in one for one in texts)

@@ -16,14 +16,12 @@ from typing import Any
 import pytest
 from mcp.client.stdio import StdioServerParameters
 
-from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import main
-from graphrag_mcp.errors import GraphRAGError, NotFound
+from graphrag_mcp.errors import GraphRAGError
 from graphrag_mcp.install import install as configuration
 from graphrag_mcp.install import launch
 from graphrag_mcp.install.hosts import BY_NAME, HOSTS, user_file
 from graphrag_mcp.install.install import Unreadable
-from graphrag_mcp.settings import Settings
 from tests.support.client import connected
 
 NAMES = [host.name for host in HOSTS]
@@ -152,20 +150,6 @@ def test_the_command_itself_starts_the_server_before_it_writes(user: Path, insta
             launch.trial(words, dict(os.environ), user, 5)
 
 
-def test_a_corpus_named_at_installation_is_the_one_that_is_meant(user: Path, install: Callable[..., Any]) -> None:
-    done = install("--client", "claude-desktop", "--corpus", "mine", "--no-check")
-    with started(done["entry"], user, user) as call:
-        made = call.good(
-            "index_documents", texts=[{"id": "a", "text": "Ada Quill kept the lamp of Corrie Light."}], wait_seconds=40
-        )
-        assert made["corpus"] == "mine" and "Ada Quill" in call.good("search_text", query="lamp")["text"]
-    app = App(Settings(home=user / "other"), "mine")
-    assert app.corpus_for_writing("", user) == "mine" and app.corpus_for_writing("yours") == "yours"
-    with pytest.raises(NotFound, match="no corpus 'mine' yet"):
-        app.corpus_for_reading()
-    assert install("--client", "cursor", "--corpus", "a/b", status=2)["error"].startswith("corpus name")
-
-
 # ---- other people's files --------------------------------------------------------------------------------------------
 
 THEIRS = {
@@ -290,18 +274,6 @@ def test_a_file_that_cannot_be_read_is_named_with_its_line_and_left_alone(
     assert f"{file}, line {line}: " in said and "Nothing was written" in said and len(said) < 500
     assert set(as_host(host, refused["block"], {})) == {"graphrag"}  # what to paste
     assert file.read_bytes() == before and [path.name for path in file.parent.iterdir()] == [file.name]
-
-
-def test_the_entry_of_a_file_with_comments_is_printed_to_be_pasted(
-    user: Path, install: Callable[..., Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = file_of("vscode", user)
-    file.parent.mkdir(parents=True)
-    file.write_text('{\n  "inputs": [], // none\n}\n')
-    assert main(["install", "--client", "vscode", "--no-check"]) == 2
-    shown = capsys.readouterr()
-    assert install("--client", "vscode", "--print")["block"] in shown.out and "To paste into" in shown.out
-    assert "line 2" in shown.err and "comments" in shown.err and file.read_text().count("none") == 1
 
 
 def test_any_document_keeps_its_values_its_order_and_its_layout() -> None:

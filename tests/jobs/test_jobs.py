@@ -248,12 +248,6 @@ def test_a_cancelled_call_does_not_end_those_in_the_same_run(tmp_path: Path, mon
     assert done.status == "done" and done.attempt == 1 and done.result["counts"]["added"] == 1
 
 
-def test_a_job_that_has_ended_a_process_is_done_alone(tmp_path: Path) -> None:
-    jobs = [left_open(tmp_path, note(number)) for number in range(3)]
-    jobs[1].attempt = 1
-    assert run.together(jobs) == jobs[:1] and run.together(jobs[1:]) == jobs[1:2]
-
-
 def test_one_call_that_cannot_be_done_fails_no_other(tmp_path: Path, root: Path) -> None:
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home", roots=(root,))
     with start._lock(home, "kb", 5):
@@ -315,13 +309,6 @@ def test_the_documents_of_a_job_are_listed_by_state_and_page_by_page(call: Calle
     assert newest["documents"] == [] and "None of them is pending" in newest["text"]
 
 
-def test_a_folder_without_anything_to_index_is_said_to_be_that(call: Caller, root: Path) -> None:
-    (root / "empty").mkdir()
-    said = call.good("index_documents", paths=["empty"])
-    assert said["text"].startswith("Nothing to index was found under") and "Markdown" in said["text"]
-    assert not said["next_call"] and "local_search" not in said["text"]
-
-
 # ---- what agents hand in --------------------------------------------------------------------------------
 
 
@@ -347,11 +334,3 @@ def test_what_was_submitted_to_a_server_that_is_killed_is_merged_by_the_next(tmp
         until(lambda: "artifact" in kinds(), 120)
         claimed = caller.good("claim_work", corpus="kb", kind="extract")
         assert len(claimed["items"]) == 2, "the dead server's claims are free again"
-
-
-def test_a_corpus_without_work_for_agents_says_how_to_open_some(call: Caller) -> None:
-    call.good("index_documents", texts=[TEXTS["a"]], corpus="kb", wait_seconds=40)
-    said = call.good("claim_work", corpus="kb")
-    assert (
-        said["text"].startswith("No text waits for an agent") and 'method="agent"' in said["text"] and not said["items"]
-    )

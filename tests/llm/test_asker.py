@@ -258,14 +258,6 @@ def test_one_text_that_no_model_takes_does_not_cost_the_others_of_its_batch_thei
     asker.close()
 
 
-def test_a_server_that_refuses_every_text_is_not_asked_for_each_of_them(tmp_path: Path) -> None:
-    model = ScriptedEmbedder(8, fail=lambda _, texts: ModelError("no such field", "Correct it", divisible=True))
-    asker = Asker(AnswerBook(tmp_path), None, model)
-    assert not any(asker.wait(asker.embed([f"text {number}" for number in range(64)])))
-    assert len(model.calls) == 3 and asker.broken == ["no such field"] * 2
-    asker.close()
-
-
 def test_batches_keep_to_both_limits_and_lose_nothing() -> None:
     texts = {str(number): "x" * (number % 7 * 10) for number in range(50)}
     found = batches(texts, 8, 100)

@@ -15,7 +15,7 @@ import pytest
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import replies
-from graphrag_mcp.llm.check import SCHEMA, Named, check_settings
+from graphrag_mcp.llm.check import SCHEMA, Named
 from graphrag_mcp.llm.openai_chat import OpenAIChat
 from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.llm.protocols import Message, Reply
@@ -179,19 +179,6 @@ def test_a_prompt_that_does_not_fit_is_told_and_the_rest_is_read(server: Llama, 
     result = index(tmp_path / "c", settings(server, tokens=30, chunk_size=20_000), "llm", huge)
     (open_,) = [one for one in result.degraded if one["kind"] == "extract"]
     assert result.status == "done" and "too long" in open_["reason"] and doctor(tmp_path / "c") == []
-
-
-def test_a_wrong_key_ends_the_asking_at_once(server: Llama) -> None:
-    with pytest.raises(ModelError, match="refuses the key") as raised:
-        ask(settings(server), "Say yes.", key="wrong-key-of-mine")
-    assert raised.value.final and "wrong-key-of-mine" not in str(raised.value)
-
-
-def test_the_check_says_what_works_and_that_the_context_is_small(server: Llama) -> None:
-    check = asyncio.run(check_settings(settings(server), {"OPENAI_API_KEY": KEY}))
-    works = {call.name: call.works for call in check.calls}
-    assert works["plain reply"] and works["reply as JSON"] and works["reply in pieces"] and not works["long prompt"]
-    assert check.advice == {"preset": '"small"'} and not check.usage.estimated
 
 
 def test_a_server_that_was_killed_goes_on_where_it_stopped(server: Llama, tmp_path: Path) -> None:

@@ -55,21 +55,6 @@ def test_prompts_come_from_the_model_itself(tmp_path: Path) -> None:
     assert prompts(str(tmp_path)) == ("ask: ", "text: ")
 
 
-@pytest.mark.parametrize(
-    ("name", "question", "text"),
-    [
-        ("intfloat/multilingual-e5-small", "query: ", "passage: "),
-        ("nomic-ai/nomic-embed-text-v1.5", "search_query: ", "search_document: "),
-        ("BAAI/bge-m3", "", ""),
-        ("BAAI/bge-small-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
-        ("sentence-transformers/all-MiniLM-L6-v2", "", ""),
-        ("owner/something25", "", ""),
-    ],
-)
-def test_families_that_want_words_in_front_get_them(name: str, question: str, text: str) -> None:
-    assert prompts(name) == (question, text)
-
-
 def test_without_the_library_the_error_says_what_to_install(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)  # as if it were not installed
     with pytest.raises(ModelError, match=r"the extra \[vectors\]") as caught:
@@ -148,15 +133,6 @@ def test_a_folder_without_a_model_or_with_a_cut_one_says_so(model: Path, tmp_pat
     assert caught.value.final
 
 
-def test_a_tokenizer_of_another_model_is_told(model: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(model, tmp_path / "mixed")
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    for vocabulary in (1_000, 250_037):
-        (folder / "config.json").write_text(json.dumps(config | {"vocab_size": vocabulary}), "utf-8")
-        with pytest.raises(ModelError, match="belong to two models"):
-            run(LocalEmbedder(f"local:{folder}").embed(["salt"]))
-
-
 def test_a_name_that_cannot_be_fetched_says_how_to_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
     from huggingface_hub import constants
 
@@ -193,22 +169,6 @@ def test_a_question_without_a_shared_word_finds_its_text_by_vectors(model: Path,
     (tmp_path / "notes" / "ink.txt").write_text("The scribe dips his quill.", "utf-8")
     index_documents(folder, IndexRequest(paths=[str(tmp_path / "notes")]), plain)
     assert open_snapshot(folder).count("passages_vectors") == 5
-
-
-def test_a_text_in_a_language_that_the_model_cannot_read_is_near_to_nothing(model: Path, tmp_path: Path) -> None:
-    asked = "《战国无双3》是由哪两个公司合作开发的？"
-    made = run(LocalEmbedder(f"local:{model}").embed([asked, "Who developed 战国?", "Wer hat das Spiel entwickelt? \U0001f600", ""]))
-    assert [any(floats(vector)) for vector in made.vectors] == [False, True, True, True]
-    notes = ["《战国无双3》是由光荣和欧米加开发的游戏。", "公司在上海成立，合作伙伴有三家。", "面包需要面粉和酵母。", "渡轮每天早上七点开船。"]
-    (tmp_path / "notes").mkdir()
-    for number, text in enumerate(notes):
-        (tmp_path / "notes" / f"{number}.txt").write_text(text, "utf-8")
-    settings = Settings(home=tmp_path / "home", embedding_model=f"local:{model}")
-    folder = tmp_path / "home" / "corpora" / "notes"
-    index_documents(folder, IndexRequest(paths=[str(tmp_path / "notes")]), settings)
-    askers = None, open_asker(folder, settings, limited=False)
-    words, both = (local_search(open_snapshot(folder), asked, asker=one) for one in askers)
-    assert [hit.id for hit in both.citations] == [hit.id for hit in words.citations] and both.citations
 
 
 def test_an_index_from_elsewhere_does_not_fetch_its_model(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from graphrag_mcp.llm.openai_chat import (
 )
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply
 from graphrag_mcp.llm.transport import Pace
-from graphrag_mcp.settings import Settings, load
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.openai_server import Server, error, openai_server, vector
 
@@ -131,23 +131,6 @@ def test_a_stream_gives_pieces_as_they_come_and_usage_at_its_end() -> None:
     assert (got.usage.prompt_tokens, got.usage.estimated) == (14, False)
 
 
-@pytest.mark.parametrize(
-    "choice, text, finish",
-    [
-        ({"message": {"content": None, "refusal": "I cannot"}, "finish_reason": "stop"}, "", "refusal"),
-        ({"text": "Paris", "finish_reason": "stop"}, "Paris", "stop"),
-        ({"message": {"content": "Paris"}}, "Paris", "stop"),
-        ({"message": {"content": "Paris"}, "finish_reason": None}, "Paris", "stop"),
-    ],
-)
-def test_a_whole_reply_to_a_request_for_a_stream_is_read_once_and_as_any_reply(choice: dict[str, Any], text: str, finish: str) -> None:
-    pieces: list[str] = []
-    with openai_server(script=[(200, {}, json.dumps({"choices": [choice]}))]) as server:
-        got = ask(chat(server), on_text=pieces.append)
-    assert (got.text, got.finish, "".join(pieces)) == (text, finish, text)
-    assert len(server.requests) == 1
-
-
 def streamed(*events: dict[str, Any]) -> tuple[int, dict[str, str], str]:
     lines = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
     return 200, {"Content-Type": "text/event-stream"}, lines
@@ -195,26 +178,6 @@ def test_json_is_asked_for_by_schema_first_and_a_servers_refusals_are_remembered
     assert sent == {"name": "capital", "schema": SCHEMA, "strict": False}
     assert forms(local) == ["json_schema", "json_object", "json_object"]
     assert got.text == '```json\n{"said": "it"}\n```'
-
-
-@pytest.mark.parametrize("mode, form", [("schema", "json_schema"), ("object", "json_object"), ("none", "none")])
-def test_a_way_of_asking_that_was_set_is_kept_to(mode: str, form: str) -> None:
-    refused = (400, {}, error("This response_format type is unavailable now"))
-    with openai_server(script=[None, refused]) as server:
-        ask(chat(server, json_mode=mode), schema=SCHEMA)
-        failure(lambda: ask(chat(server, json_mode=mode), schema=SCHEMA))
-    assert forms(server) == [form, form]
-
-
-def test_the_schema_of_a_small_model_limits_texts_and_lists_and_the_usual_one_does_not() -> None:
-    names = {"type": "array", "items": {"type": "string"}}
-    with openai_server() as server:
-        for bounds in (False, True):
-            ask(chat(server, bounded_replies=bounds), schema={"type": "object", "properties": {"names": names}})
-    plain, limited = (seen.body["response_format"]["json_schema"]["schema"] for seen in server.requests)
-    assert plain["properties"]["names"] == names
-    assert limited["properties"]["names"] == names | {"maxItems": 100, "items": {"type": "string", "maxLength": 2000}}
-    assert load({}, preset="small").bounded_replies
 
 
 def test_parameters_that_a_server_refuses_are_left_out_from_then_on() -> None:
@@ -301,13 +264,6 @@ def test_the_dimension_may_not_change_in_mid_run() -> None:
         embed(model, "a")
         server.dimension = 16
         assert "8 and 16" in failure(lambda: embed(model, "a")).what
-
-
-def test_no_texts_need_no_call_and_an_empty_text_is_sent_as_a_blank() -> None:
-    with openai_server() as server:
-        assert embed(embedder(server)).vectors == ()
-        embed(embedder(server), "", "a")
-    assert [seen.body["input"] for seen in server.requests] == [[" ", "a"]]
 
 
 def test_vectors_may_come_from_another_server() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.entities import resolve
-from graphrag_mcp.query.text_search import absent
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -52,8 +51,3 @@ def test_whoever_is_called_with_a_courtesy_is_found(snapshot: Snapshot, asked: s
 def test_what_only_mentions_a_name_is_not_taken_for_it(snapshot: Snapshot, asked: str, title: str) -> None:
     found, candidates = resolve(snapshot, asked)
     assert found is None and title in {row["title"] for row in candidates}
-
-
-def test_the_signs_of_other_scripts_are_no_part_of_a_missing_word(snapshot: Snapshot) -> None:
-    words = absent(snapshot, "متى غادر الصندوق؟ كريم")
-    assert words == ["غادر", "الصندوق"]

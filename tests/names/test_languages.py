@@ -15,10 +15,9 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.query import entities, rank, text_search
-from graphrag_mcp.query.question import is_stem
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.terms import normalise_name, query_terms, terms
+from graphrag_mcp.text.terms import normalise_name, terms
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.command import ROOT
 from tests.support.workload import linear
@@ -117,41 +116,3 @@ def test_no_language_makes_a_text_slow() -> None:
             terms(text[:size])
 
         assert linear(read, 5_000, largest=60_000), name
-
-
-WRAPPED = "此工程由省水利第三工\r\n程局承建，可抵御百年一\n    遇洪水。\n\n负责人：季晓岚\n\n이 문서는 한국\n어로 쓴 글이다."
-
-
-def test_what_the_width_of_a_page_broke_is_one_word_in_full_text_and_in_quotes(tmp_path: Path) -> None:
-    others = tuple(InlineText(f"第{at}号工程的程序由局方审定，洪峰一次。", f"o{at}", f"记录{at}") for at in range(9))
-    request = IndexRequest(texts=(InlineText(WRAPPED, "w", "公报"), *others))
-    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    for query in ("第三工程局", '"第三工程局"', '"百年一遇洪水"'):
-        result = text_search.search_text(snapshot, query)
-        assert result.state == "context" and result.citations[0].title == "公报", query
-    assert text_search.search_text(snapshot, '"洪水。负责人"').state == "not_found"  # a blank line ends a paragraph
-
-
-def test_only_chinese_and_japanese_lines_are_joined() -> None:
-    assert "工程" not in terms("三工 程局")
-    assert "工程" in terms("三工\n  程局") and "スタ" in terms("インス\r\nタンス") and "한국어" not in terms("한국\n어")
-    assert terms("red\nfox") == ["red", "fox"]
-
-
-def test_names_of_programs_with_underscores_around_them_are_words_of_their_own() -> None:
-    assert "__init__" in terms("def __init__(self):") and "init" in terms("__init__") and "__init__" not in terms("init")
-    assert "db7" not in terms("db-7") and "maninthemiddle" not in terms("man-in-the-middle")
-
-
-@pytest.mark.parametrize(
-    ("question", "wanted"),
-    [
-        ("Welche Brücken wurden gebaut?", "brucken gebaut"), ("Каким образом можно помочь?", "образом помочь"),
-        ("¿Cuándo fueron cerradas?", "cerradas"), ("Quali ponti erano chiusi?", "ponti chiusi"), ("Neden kapandı?", "kapandi"),
-    ],
-)  # fmt: skip
-def test_words_that_ask_are_grammar_in_other_languages_too(question: str, wanted: str) -> None:
-    """Their forms alone are searched for, and stems of these."""
-    words = [term for term in query_terms(question) if not any(is_stem(term, form) for form in wanted.split())]
-    assert words == wanted.split()

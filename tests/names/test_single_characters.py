@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.names import cjk
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
@@ -40,22 +39,3 @@ def test_a_word_of_one_character_is_found_whatever_stands_beside_it(
     assert found.state == "context" and found.citations[0].uri == uri
     if language != "ko":  # full text is for words as they are written
         assert search_text(corpora[language], question).citations[0].uri == uri
-
-
-def test_other_particles_are_told_and_words_that_ask_are_not(corpora: dict[str, Snapshot]) -> None:
-    assert local_search(corpora["ko"], "배는 어디로?").hint == "Looked for instead: '배가', '배의'."
-    assert local_search(corpora["ko"], "백조호는 항구로 갔나?").hint == "Nowhere in this corpus: '갔나'."  # 호는 is no word
-    assert local_search(corpora["ko"], "도서관은 언제 여나?").hint == "Nowhere in this corpus: '여나'."
-
-
-@pytest.mark.parametrize(("language", "question"), [("zh", "红烧肉怎么做？"), ("zh", "法国的首都是哪里？"), ("ja", "馬は？")])
-def test_what_is_nowhere_is_still_not_found(corpora: dict[str, Snapshot], language: str, question: str) -> None:
-    assert local_search(corpora[language], question).state == "not_found"
-
-
-@pytest.mark.parametrize(("question", "words"), [
-    ("铜和锡的比例？", ["铜", "锡"]), ("青溪瓷厂由谁创办？", []), ("张家口站在哪里？", []), ("誰家的貓？", ["猫"]),
-    ("兄から届いた手紙", ["兄"]), ("急に高くなった値段は？", []), ("行った人は誰？", []), ("Who is it?", []),
-])  # fmt: skip
-def test_pieces_of_longer_words_and_endings_are_no_words(question: str, words: list[str]) -> None:
-    assert cjk.alone(question) == words

@@ -17,7 +17,6 @@ from graphrag_mcp.packing.budget import (
     clamp_budget,
     fill,
     read_cursor,
-    shorten,
     write_cursor,
 )
 from graphrag_mcp.packing.page import compose, finish
@@ -64,12 +63,6 @@ def test_a_section_that_has_little_gives_its_share_back_to_the_text() -> None:
     assert len(with_few.taken["Sources"]) >= len(alone.taken["Sources"]) - 1
 
 
-def test_a_section_keeps_its_share_against_a_greedy_neighbour() -> None:
-    entities = [Item(f"e{n}", f"- [e{n}] {ENGLISH}", None, "Entities") for n in range(40)]
-    page = fill([Section("Sources", items(50), 0.5), Section("Entities", entities, 0.3)], 2000)
-    assert sum(packing_budget.cost(item).tokens for item in page.taken["Entities"]) >= 0.3 * 2000 - packing_budget.cost(entities[0]).tokens
-
-
 def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_shortened() -> None:
     page = fill([Section("Sources", items(2, ENGLISH * 200), 1.0)], 300)
     (only,) = page.taken["Sources"]
@@ -78,15 +71,6 @@ def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_sh
     assert body.endswith((". …", "years. …")) and packing_budget.cost(only).tokens <= 300
     assert only.citation is not None
     assert (ENGLISH * 200)[: only.citation.char_end] == body.removesuffix(" …")
-
-
-@pytest.mark.parametrize("text", [ENGLISH, CHINESE, EMOJI, "x" * 5000, "\n\n", '"\\' * 900])
-@pytest.mark.parametrize("budget", [30, 100, 400])
-def test_a_shortened_text_fits_and_is_a_beginning_of_the_text(text: str, budget: int) -> None:
-    long = text * 40
-    kept = shorten(long, budget)
-    assert long.startswith(kept)
-    assert count_tokens(kept) <= max(budget, 12)
 
 
 @settings(max_examples=40, deadline=None)
@@ -124,17 +108,6 @@ def test_the_wall_cites_only_what_the_text_still_shows() -> None:
     assert done.citations and all(f"[{citation.id}]" in done.text for citation in done.citations)
 
 
-def test_the_wall_holds_the_character_cap_too() -> None:
-    done = finish(SearchResult(text="e " * 60_000), 10**6)
-    assert sending.size(done)[1] <= packing_budget.CHARACTERS
-
-
-def test_a_result_within_its_budget_is_left_as_it_is() -> None:
-    done = finish(SearchResult(text=ENGLISH), 2000)
-    assert (done.text, done.truncated) == (ENGLISH, False)
-    assert 0 < done.tokens <= 2000
-
-
 def test_a_cursor_of_another_generation_or_question_is_refused() -> None:
     cursor = write_cursor(7, "who?", (3, 0))
     assert read_cursor(cursor, 7, "who?", 2) == (3, 0)
@@ -153,22 +126,6 @@ def test_references_become_aliases_and_unknown_ids_go() -> None:
     beside = f"He saw it. [Data: Sources ({gone})] [Data: Sources ({two})]"
     assert references.render_references(beside, aliases) == "He saw it. [Data: Sources (t9)]"
     assert references.short_references(beside, aliases) == "He saw it. [t9]"
-
-
-def test_more_than_five_references_end_in_more() -> None:
-    ids = [f"{n:032x}" for n in range(8)]
-    text = f"[Data: Sources ({', '.join(ids)})]"
-    shown = references.render_references(text, {"Sources": {id: f"t{n}" for n, id in enumerate(ids)}})
-    assert shown == "[Data: Sources (t0, t1, t2, t3, t4, +more)]"
-
-
-def test_delimiters_inside_columns_are_escaped() -> None:
-    assert packing_budget.columns("e1", "a|b\\c", "two\nlines", 3) == r"e1|a\|b\\c|two lines|3"
-
-
-@pytest.mark.parametrize(("parts", "part", "alias"), [(1, 1, "t33"), (3, 2, "t33.2")])
-def test_a_passage_has_a_part_in_its_alias_only_when_its_unit_has_several(parts: int, part: int, alias: str) -> None:
-    assert packing_budget.passage_alias({"n": 33, "part": part, "parts": parts}) == alias
 
 
 CALL = 'drift_step(session_id="w", node_id="0123456789ab", answer="...", score=0-100, follow_ups=["..."])'

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 import graphrag_mcp
 from graphrag_mcp.cli.main import parser
-from graphrag_mcp.errors import extra
 from graphrag_mcp.install import install as installs
-from graphrag_mcp.install.hosts import BY_NAME
 from graphrag_mcp.settings import ENVIRONMENT
-from graphrag_mcp.tools import all_tools
 from tests.install.test_install import POSIX, started, tools_of
 from tests.support.command import ROOT, SAMPLE, clean_environment
 
@@ -78,16 +71,6 @@ def test_the_entry_for_the_registry_is_what_its_schema_asks_for() -> None:
     assert set(variables) - {"OPENAI_API_KEY"} <= set(ENVIRONMENT)
     assert [name for name, one in variables.items() if one.get("isSecret")] == ["OPENAI_API_KEY"]
     assert not any(one["isRequired"] for one in variables.values())
-
-
-def test_no_file_of_a_package_names_a_place_to_download_from() -> None:
-    words = [first + second for first, second in (("pypi", ".org"), ("npm", "js"), ("/wo", "rk/"), ("/tm", "p/"))]
-    files = [path for path in PACKAGING.rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    files += [ROOT / "server.json", ROOT / "claude_desktop_config.example.json"]
-    assert len(files) > 8
-    assert [(path.name, word) for path in files for word in words if word in path.read_text("utf-8")] == []
-    addresses = re.findall(r"https?://[^\s\"]+", "".join(path.read_text("utf-8") for path in files))
-    assert addresses == [REGISTRY["$schema"]]
 
 
 # ---- what starts -----------------------------------------------------------------------------------------------------
@@ -164,58 +147,3 @@ def test_the_container_runs_as_nobody_special_and_keeps_its_indexes() -> None:
     assert "KEY" not in last["ENV"] and "TOKEN" not in last["ENV"]
     command = re.search(r"graphrag-mcp (serve --http .*)", text)
     assert command and parser().parse_args(command[1].split()).host == "0.0.0.0"
-
-
-# ---- what is read ----------------------------------------------------------------------------------------------------
-
-
-def test_the_skill_is_short_and_names_only_tools_that_there_are() -> None:
-    text = (PLUGIN / "skills" / "graphrag" / "SKILL.md").read_text("utf-8")
-    head = re.match(r"---\nname: (\S+)\ndescription: ([^\n]+)\n---\n", text)
-    assert head and head[1] == "graphrag" and len(head[2]) <= 1024 and len(text.splitlines()) <= 150
-    tools = {tool.name: set(tool.parameters["properties"]) for tool in all_tools()}  # more than are listed
-    named = set(re.findall(r"\b([a-z]+(?:_[a-z]+)+)\(", text)) | set(re.findall(r"\| `([a-z_]+)`", text))
-    assert named <= set(tools) and {"local_search", "drift_step", "submit_work", "index_documents"} <= named
-    for tool, arguments in re.findall(r"\b([a-z]+_[a-z]+)\(([^()]*)\)", text):
-        given = re.findall(r"(\w+)=", re.sub(r'"[^"]*"', "", arguments))
-        assert set(given) <= tools[tool], (tool, given)
-
-
-def test_links_and_commands_put_the_same_server_in() -> None:
-    text = (PACKAGING / "README.md").read_text("utf-8")
-    vscode, cursor = re.findall(r"\]\(((?:vscode|cursor):[^)]+)\)", text)
-    by_command = json.loads(re.search(r"--add-mcp '([^']+)'", text)[1])  # type: ignore[index]
-    by_link = json.loads(unquote(vscode.partition("?")[2]))
-    query = parse_qs(urlsplit(cursor).query)
-    entry = json.loads(base64.b64decode(query["config"][0]))
-    assert by_command == by_link == {"name": query["name"][0], **entry} and installs.ours(entry)
-
-
-@pytest.mark.parametrize("host", list(BY_NAME))
-def test_the_page_of_hosts_shows_what_is_written(host: str) -> None:
-    page = (ROOT / "docs" / "hosts.md").read_text("utf-8")
-    section = page.partition(f"## {BY_NAME[host].title}\n")[2].partition("\n## ")[0]
-    block = re.search(r"```(?:json|toml)\n(.*?)```", section, re.DOTALL)
-    roots = [] if BY_NAME[host].follows else ["--root", "/home/you/papers"]
-    made = installs.entry(BY_NAME[host], ["/home/you/.venv/bin/graphrag-mcp", "serve", *roots], {}, [])
-    assert block
-    shown, written = (
-        tomllib.loads(text) if host == "codex" else json.loads(text)
-        for text in (block[1], installs.block(BY_NAME[host], "graphrag", made))
-    )
-    assert shown == written
-    assert f"--client {host} --undo" in section and "| to see that it works |" in section
-
-
-def test_the_packing_script_is_in_step_with_what_is_packed() -> None:
-    names = runpy.run_path(str(PACKAGING / "mcpb" / "pack.py"))["contents"]()
-    assert list(names) == sorted(names) and all(path.is_file() for path in names.values()) and os.sep in str(ROOT)
-
-
-def test_messages_name_extras_in_a_way_that_is_true_before_and_after_the_package_is_on_an_index() -> None:
-    texts = {path.name: path.read_text("utf-8") for path in (ROOT / "graphrag_mcp").rglob("*.py")}
-    assert [name for name, text in texts.items() if re.search(r"pip install ['\"]?graphrag", text)] == []
-    named = {name for text in texts.values() for name in re.findall(r"\bextra\(['\"]([\w-]+)['\"]\)", text)}
-    assert {"ocr", "vectors", "ray", "pandas", "object-storage"} <= named <= PROJECT["optional-dependencies"].keys()
-    repository = re.findall(r"(?m)^repo_url: (.*)$", (ROOT / "mkdocs.yml").read_text("utf-8"))[0]
-    assert extra("ocr") == f"the extra [ocr] ({repository}#install)" and "\n## Install\n" in (ROOT / "README.md").read_text("utf-8")

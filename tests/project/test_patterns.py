@@ -157,10 +157,6 @@ def is_linear(pattern: re.Pattern[str], anywhere: bool = True) -> bool:
     return True
 
 
-def test_patterns_are_found_in_all_of_the_package() -> None:
-    assert len(every_pattern()) > 120
-
-
 def test_no_pattern_takes_more_than_linear_work() -> None:
     found = every_pattern().values()
     assert [pattern.pattern[:120] for pattern, anywhere in found if not is_linear(pattern, anywhere)] == []
@@ -169,7 +165,3 @@ def test_no_pattern_takes_more_than_linear_work() -> None:
 @pytest.mark.parametrize("pattern", [r"\s+$", r"<.*?>", r"(a+)+b"])
 def test_a_pattern_that_is_not_linear_would_be_found(pattern: str) -> None:
     assert not is_linear(re.compile(pattern))
-
-
-def test_a_pattern_with_a_bounded_repetition_is_not_blamed() -> None:
-    assert is_linear(re.compile(r"(?<!a)a{1,50}b")) and is_linear(re.compile(r"(?:a|bc)+"))

@@ -42,13 +42,6 @@ def test_the_answer_beside_the_words_of_the_question_is_within_the_budget(snapsh
     assert result.citations[0].score == 1.0 and {one.title for one in result.citations} == {"Meeting 3"}
 
 
-def test_what_no_word_brought_in_stands_behind_what_words_did(snapshot: Snapshot) -> None:
-    found = rank.retrieve(snapshot, "Who paid the plumber?").passages
-    alone = rank.retrieve(snapshot, "Who paid the plumber?", Weights(adjacency=0.0)).passages
-    assert len(found) == 3 and [one.id for one in alone] == [found[0].id]
-    assert found[0].score > 2 * found[1].score
-
-
 NICKS = "ana tobi marek lin raj".split()
 SMALL_TALK = ["deploy done", "who has the key?", "build failed", "lunch?", "on it"]
 ASK, REPLY = "can we get rid of the nightly backup?", "compromise: full on sundays, incremental otherwise"

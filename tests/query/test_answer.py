@@ -118,28 +118,6 @@ def test_the_references_list_every_cited_id_with_document_and_lines(snapshot: Sn
         assert re.search(r"\(.+, lines [1-9]\d*-\d+(; \d+ more)?\)$", listed[id])
 
 
-def test_below_an_answer_stands_only_what_it_cites(snapshot: Snapshot) -> None:
-    said = "It is so [Data: Sources (1, 3); Entities (2)]. Also [Data: Relationships (1, 77), Sources (99)]."
-    result, prompt = answered(snapshot, said, max_tokens=3_000)
-    text, _, below = result.text.partition("\n\n### References\n")
-    cited = re.findall(r"\b[terc]\d+(?:\.\d+)?\b", text)
-    assert [id[0] for id in cited] == ["t", "t", "e", "r"]
-    assert re.findall(r"^\* \[(\w[\d.]+)\]", below, re.MULTILINE) == cited
-    shown = re.findall(r"\bt\d+(?:\.\d+)?\b", below.partition("## ")[2])
-    assert set(shown) == set(cited[:2]) == {one.id for one in result.citations}
-    assert re.findall(r"^## (\w+)$", below, re.MULTILINE)[:1] == ["Sources"]
-
-
-def test_a_prompt_speaks_of_rows_that_it_holds_and_shows_no_ids_without_a_row(snapshot: Snapshot) -> None:
-    _, prompt = answered(snapshot, SAID)
-    told, _, rows = prompt.partition("<context>")
-    named = re.findall(r"(Sources|Entities|Relationships|Reports) \(([^()]+)\)", told)
-    assert [table for table, _ in named] == ["Sources", "Entities"]
-    ids = set(re.findall(r"^\[?([terc][\d.]+)(?=[\]|])", rows, re.MULTILINE))
-    mentioned = re.findall(r"\b[terc]\d+(?:\.\d+)?\b", " ".join(re.findall(r"\[Data: [^\]]+\]", prompt)))
-    assert {*mentioned} <= ids
-
-
 def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_relevance(snapshot: Snapshot) -> None:
     _, prompt = answered(snapshot, SAID)
     headings = re.findall(r"^## (\w+)$", prompt, re.MULTILINE)
@@ -180,18 +158,7 @@ def test_a_document_cannot_close_the_tags_around_it(tmp_path: Path) -> None:
     assert prompt.count("</context>") == 1 and "<\\/context> Ignore" in prompt
 
 
-def test_instructions_reach_the_model_which_may_add_no_general_knowledge(snapshot: Snapshot) -> None:
-    _, prompt = answered(snapshot, SAID, options=AnswerOptions("A table of three rows, in feet."))
-    assert "- A table of three rows, in feet.\n" in prompt and "Add nothing from general knowledge" in prompt
-
-
 # ---- what is not known, and who does not answer ---------------------------------------------------
-
-
-def test_an_answer_that_says_it_is_not_known_stands_as_it_is(snapshot: Snapshot) -> None:
-    result, _ = answered(snapshot, "上下文中没有提及。", CHINESE)
-    assert (result.state, result.answer) == ("answered", "上下文中没有提及。")
-    assert "References" not in result.text and "cites nothing" in result.hint
 
 
 def same_but_for_the_last(one: SearchResult, other: SearchResult) -> bool:
@@ -215,33 +182,12 @@ def test_without_a_model_the_context_comes_with_a_word_on_how_to_turn_one_on(sna
         assert "GRAPHRAG_MCP_CHAT_MODEL" in result.hint and "answer from it" in result.hint
 
 
-def test_nothing_found_is_not_asked_about(snapshot: Snapshot) -> None:
-    door, chat = asker(("", "Invented."))
-    result = local_search(snapshot, "Xqzwv quuxton", asker=door, answer=True)
-    assert result.state == "not_found" and [call for call in chat.calls if "<context>" in call[-1].content] == []
-
-
 def test_a_slow_model_gives_the_context_now_and_its_answer_next_time(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(("<context>", SAID), book=tmp_path, latency=0.5)
     first = local_search(snapshot, QUESTION, asker=door, answer=True, options=AnswerOptions(seconds=0.1))
     assert first.state == "partial" and first.citations and "same call again" in first.hint
     second = local_search(snapshot, QUESTION, asker=door, answer=True, options=AnswerOptions(seconds=5))
     assert second.state == "answered" and len(chat.calls) == 1
-
-
-def test_an_answer_in_the_book_is_not_asked_for_again(snapshot: Snapshot, tmp_path: Path) -> None:
-    door, chat = asker(("<context>", SAID), book=tmp_path)
-    first, second = (local_search(snapshot, QUESTION, asker=door, answer=True) for _ in range(2))
-    assert first.answer == second.answer and len(chat.calls) == 1
-    assert (first.usage["calls"], second.usage["calls"]) == (1, 0)
-
-
-def test_a_book_of_answers_that_is_damaged_does_not_cost_the_search(snapshot: Snapshot, tmp_path: Path) -> None:
-    (tmp_path / "answers.db").write_bytes(b"this is no database at all, " * 400)
-    door, _ = asker(("<context>", SAID), book=tmp_path)
-    result = local_search(snapshot, QUESTION, asker=door, answer=True)
-    assert result.state in ("failed", "answered") and result.citations
-    assert result.answer or "gave no answer" in result.hint
 
 
 # ---- budgets and pages -----------------------------------------------------------------------
@@ -261,21 +207,6 @@ def test_answer_and_context_stay_within_the_budget_and_the_answer_goes_first(
         assert "## Sources" in result.text
     elif count_tokens(said) < budget // 2:
         assert f"word{words - 1}" in result.text or budget == 200
-
-
-def test_a_later_page_asks_nothing(snapshot: Snapshot) -> None:
-    door, chat = asker(("<context>", SAID))
-    first = local_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=1500)
-    asked = len(chat.calls)
-    page = local_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=1500, cursor=first.next_cursor)
-    assert first.next_cursor and page.state == "context" and len(chat.calls) == asked
-    assert page.text == local_search(snapshot, QUESTION, max_tokens=1500).text
-
-
-@pytest.mark.parametrize("said", ["", "  \n", "<think>hm</think>", "```\n\n```"])
-def test_an_empty_reply_is_no_answer(said: str) -> None:
-    with pytest.raises(BadReply):
-        read_answer(said)
 
 
 @pytest.mark.parametrize("piece", ["\n", " ", "\n \t", "score ", "[", "(Data: ", "[Data: Sources (", "References\n", "**\n"])

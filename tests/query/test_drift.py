@@ -15,21 +15,14 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.explorer.drift import listed_sessions
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import sending
-from graphrag_mcp.query import reports
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.drift_view import export
-from graphrag_mcp.query.follow_ups import after
-from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.model_replies import read_follow_ups
-from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
-from graphrag_mcp.text.terms import holds_cjk
-from graphrag_mcp.types import DriftResult, IndexRequest, InlineText
+from graphrag_mcp.types import DriftResult
 from tests.support.command import clean_environment
 
 QUESTION = "Why was the Meridian Tern lost, and who was right about the back-run?"
@@ -82,30 +75,6 @@ def opened(snapshot: Snapshot, folder: Path, question: str, tokens: int = 6000) 
     while any(parents[id] for id in found):
         found = [parents[id] or id for id in found]
     return set(found)
-
-
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Which disagreements run through the papers, and how are they settled?",
-        "How do people prove what they saw?",
-        "Was widerspricht sich in den Unterlagen?",
-        "What connects the fungicide tariffs of gastropods?",  # no report has a word of it
-    ],
-)
-@pytest.mark.parametrize("tokens", [2000, 6000])
-def test_a_question_that_names_nothing_opens_with_several_topics(snapshot: Snapshot, tmp_path: Path, question: str, tokens: int) -> None:
-    assert len(opened(snapshot, tmp_path, question, tokens)) >= 3
-
-
-@pytest.mark.parametrize("question", ["What connects the fungicide tariffs of gastropods?", "Who is Zorblax Quimby?"])
-def test_a_question_on_something_absent_says_that_nothing_was_found(drift: Drift, question: str) -> None:
-    assert "Nothing was found for this question" in drift.start(question).hint
-
-
-def test_a_question_with_a_name_opens_with_the_reports_near_to_it(drift: Drift, snapshot: Snapshot) -> None:
-    chosen = reports.select(snapshot, QUESTION)
-    assert chosen and reports.opening(snapshot, QUESTION, 8) == chosen[:8]
 
 
 def test_an_answer_opens_the_best_follow_up_and_keeps_the_others_on_the_frontier(drift: Drift) -> None:
@@ -168,17 +137,6 @@ def test_a_follow_up_given_twice_is_one_node_with_two_edges(drift: Drift) -> Non
     assert "repeat" in result.hint
 
 
-def test_questions_that_differ_by_a_year_are_two_nodes(drift: Drift) -> None:
-    root = drift.start(QUESTION).open_node
-    drift.step(
-        root,
-        "A.",
-        10,
-        ["What did the survey of the Sound find in 1934?", "What did the survey of the Sound find in 2020?"],
-    )
-    assert len(drift.walk().graph) == 3
-
-
 def test_a_pruned_node_is_never_opened(drift: Drift) -> None:
     opened = begun(drift).open_node
     pruned = drift.walk().frontier()
@@ -216,12 +174,6 @@ def test_a_step_that_fails_has_recorded_nothing(drift: Drift) -> None:
     assert drift.path.read_bytes() == before
 
 
-def test_an_empty_question_is_refused(drift: Drift) -> None:
-    with pytest.raises(BadInput):
-        drift.start("  \n ")
-    assert not drift.path.exists()
-
-
 def test_two_hundred_follow_ups_become_five_and_it_is_said() -> None:
     kept, said = read_follow_ups([f"What happened in {year}?" for year in range(1700, 1900)], 5)
     assert kept == [f"What happened in {year}?" for year in range(1700, 1705)] and "200" in said
@@ -241,42 +193,6 @@ def test_the_graph_proposes_follow_ups_when_the_agent_gives_none(drift: Drift, s
     titles = set(snapshot.rows("entities", "", ["title"])["title"].to_pylist())
     assert all(sum(title in query for title in titles) >= 2 for query in queries)
     assert "graph proposed" in result.hint and result.open_node
-
-
-def test_proposed_questions_are_names_that_no_text_of_the_session_has(snapshot: Snapshot, tmp_path: Path) -> None:
-    drift = Drift(snapshot, tmp_path / "w.jsonl")
-    asked = "Why was the Meridian Tern lost?"
-    root = drift.start(asked)
-    answer = f"Yes [{', '.join(one.id for one in root.citations[:3])}]."
-    drift.step(root.open_node, answer, 60, open_next="none")
-    queries = [node["query"] for _, node in drift.walk().graph.nodes(data=True)][1:]
-    assert queries and all(re.fullmatch(r".+ – .+\?", query) for query in queries)
-    assert not any(query.partition(" – ")[0] in asked for query in queries)
-
-
-def test_names_of_one_passage_are_proposed_unless_the_question_has_them_as_words(tmp_path: Path) -> None:
-    text = "Ida married Marta Olsen in Bergen. Marta Olsen and Ida built a bridge. The bridge of Ida and Marta Olsen fell."
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text, "bridge"),)), Settings(home=tmp_path))
-    bridge = open_snapshot(tmp_path / "c")
-    assert after(bridge, "Was it in Florida?", ["t1"]) == ["Marta Olsen – Ida?", "Ida – Bergen?"]
-    assert after(bridge, "What did Ida build?", ["t1"]) == ["Marta Olsen – Ida?"]
-
-
-def test_english_questions_are_followed_by_english_ones(snapshot: Snapshot) -> None:
-    questions = [QUESTION, *FOLLOW_UPS]
-    shown = {query: [one.id for one in local_search(snapshot, query).citations] for query in questions}
-    proposed = [question for query in questions for question in after(snapshot, query, shown[query])]
-    assert len(proposed) == 5 * len(questions)
-    assert sum(map(holds_cjk, proposed)) * 6 < len(proposed)
-
-
-def test_a_walk_returns_to_a_node_that_was_answered_before(drift: Drift) -> None:
-    root = drift.walk().root if drift.path.exists() else drift.start(QUESTION).open_node
-    opened = drift.step(root, "First.", 10, FOLLOW_UPS).open_node
-    result = drift.step(opened, "Second.", 20, open_next=root)
-    assert result.open_node == root and QUESTION in result.text
-    drift.step(root, "First, better.", 80, open_next="none")
-    assert drift.finish().text.index("First, better.") < drift.finish().text.index("Second.")
 
 
 def test_a_session_is_not_opened_on_another_corpus(drift: Drift, snapshot: Snapshot) -> None:
@@ -322,66 +238,6 @@ def test_finish_ranks_merges_and_cites_within_the_budget(drift: Drift, snapshot:
     assert any(citation.id.startswith("t2") for citation in result.citations)
 
 
-@pytest.mark.parametrize("budget", [400, 3000])
-def test_every_result_of_a_session_with_long_answers_says_the_next_call(drift: Drift, budget: int) -> None:
-    long = 'The court said: "The master is to blame."\n\n- He had the light in sight [t1].\n' * 200
-    result = drift.start(QUESTION, max_tokens=budget)
-    for answered in range(4):
-        result = drift.step(result.open_node, long, 60, [f"{query} ({answered})" for query in FOLLOW_UPS], max_tokens=budget)
-        assert result.next_call.startswith("drift_step(") and result.tokens <= budget and result.text
-        ended = drift.finish(max_tokens=budget)
-        assert ended.next_call.startswith("drift_step(") and sending.size(ended).tokens <= budget
-        assert "He had the light in sight" in ended.text
-    listed = drift.step(result.open_node, long, open_next="none", max_tokens=budget)
-    assert listed.next_call.startswith("drift_step(") and sending.size(listed).tokens <= budget
-
-
-def test_a_step_without_a_node_opens_the_one_that_waits_or_says_what_to_give(drift: Drift) -> None:
-    root = drift.start(QUESTION).open_node
-    assert drift.step("").open_node == root
-    opened = drift.step("", "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node  # the only open one
-    assert drift.walk().graph.nodes[root]["status"] == "answered" and drift.step(" ").open_node == opened
-    drift.step(drift.walk().frontier()[0])
-    with pytest.raises(BadInput, match="Give node_id, one of: .*" + opened):
-        drift.step("", "Of which question?")
-    done = Drift(drift.snapshot, drift.path.with_name("short.jsonl"))
-    done.start(QUESTION, depth=1, max_nodes=2)
-    done.step("", "The court blamed the master [t1].", 60, FOLLOW_UPS)
-    done.step("", "It is not known.")
-    assert "finish=true" in done.step("").next_call
-
-
-def test_questions_that_wait_count_among_the_nodes_of_a_session_and_the_least_promising_gives_way(drift: Drift) -> None:
-    root = drift.start(QUESTION, max_nodes=4).open_node
-    opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
-    walk = drift.walk()
-    assert len(walk.with_status("answered", "open", "frontier")) == 4 and len(walk.with_status("dropped")) == 2
-    (listed,) = listed_sessions(drift.snapshot, drift.path.parent)["sessions"]
-    assert (listed["answered"], listed["open"], listed["frontier"], listed["dropped"]) == (1, 1, 2, 2)
-    worst = walk.frontier()[-1]
-    better = "Who was right about the Meridian Tern in 1969?"
-    drift.step(opened, "He saw the back-run [t1].", 100, [better], open_next="none")
-    walk = drift.walk()
-    assert better in [walk.graph.nodes[id]["query"] for id in walk.frontier()] and walk.graph.nodes[worst]["status"] == "dropped"
-    with pytest.raises(BadInput, match="gave way to better ones"):
-        drift.step(worst)
-
-
-def test_a_session_whose_budget_is_spent_goes_on_with_what_is_open(drift: Drift) -> None:
-    """The next call named a question that may not be opened any more."""
-    root = drift.start(QUESTION, max_nodes=2).open_node
-    opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
-    result = drift.step(root, "The court blamed him alone [t1].", 70, open_next="none")
-    assert (result.done, result.next_call) == (False, f'drift_step(session_id="walk-1", node_id="{opened}")')
-    assert result.text.count("- `") == 1 and "1 wait" in result.text, result.text
-
-
-def test_finish_without_an_answer_says_so(drift: Drift) -> None:
-    drift.start(QUESTION)
-    result = drift.finish()
-    assert (result.state, result.done) == ("not_found", False) and "drift_step" in result.next_call
-
-
 def test_the_state_is_shown_as_json_mermaid_and_a_tree(drift: Drift) -> None:
     begun(drift)
     data, chart, tree = (export(drift, form) for form in ("json", "mermaid", "tree"))
@@ -412,17 +268,6 @@ def test_records_that_are_damaged_are_left_out_and_counted(drift: Drift) -> None
     result = drift.finish()
     assert "1 record of this session cannot be read and is left out." in result.hint
     assert export(drift, "json") == whole
-
-
-@pytest.mark.parametrize("field", ["query", "corpus", "generation", "depth", "breadth", "max_nodes"])
-def test_a_session_without_a_field_of_its_start_is_not_there(drift: Drift, field: str) -> None:
-    begun(drift)
-    start, *rest = sessions.read(drift.path)
-    drift.path.unlink()
-    for event in ({key: value for key, value in start.items() if key != field}, *rest):
-        sessions.append(drift.path, event)
-    with pytest.raises(NotFound, match="there is no session"):
-        drift.finish()
 
 
 def test_the_same_events_fold_into_the_same_graph(drift: Drift) -> None:

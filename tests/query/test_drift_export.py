@@ -11,7 +11,6 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import sending
 from graphrag_mcp.query.drift import Drift
@@ -79,11 +78,6 @@ def test_every_form_fits_its_budget_and_is_never_broken(drift: Drift, form: str,
         kept = nx.node_link_graph(json.loads(result.text), edges="edges")
         assert drift.walk().root in kept and nx.is_weakly_connected(kept)
         assert (len(kept) < 24) == ("left out" in result.hint)
-
-
-def test_a_form_that_does_not_exist_is_named_with_those_that_do(drift: Drift) -> None:
-    with pytest.raises(BadInput, match="tree, json, mermaid"):
-        export(drift, "svg")
 
 
 def test_a_session_outlives_its_documents_and_says_what_is_gone(tmp_path: Path) -> None:

@@ -9,24 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import networkx as nx
 import pytest
 from mcp import Client
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.llm.asker import Asker, BadReply
+from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
 from graphrag_mcp.query.answer import page_text
 from graphrag_mcp.query.drift import Drift
-from graphrag_mcp.query.drift_state import Walk
-from graphrag_mcp.query.model_replies import read_node, read_score
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store import sessions
 from graphrag_mcp.store.reply_cache import AnswerBook
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from tests.support.command import SAMPLE
@@ -64,10 +60,6 @@ def step(messages: Any, _: Any) -> str:
     return json.dumps({"answer": said, "score": 20 + mark % 76, "follow_up_queries": asked})
 
 
-def always(**said: Any) -> Any:
-    return lambda messages, _: json.dumps(said)
-
-
 def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker, ScriptedChat]:
     chat = ScriptedChat([*rules, (PRIMER, primer), (STEP, step), (REDUCE, ANSWER)], **options)
     return Asker(AnswerBook(book) if book else None, chat, None), chat
@@ -102,27 +94,6 @@ def test_a_step_shows_no_id_that_no_row_has() -> None:
     text, names = page_text([Section("Reports", items, 1.0)], {"Reports": items})
     assert "It is so. [Data: Entities (e1); Sources (t1)] And so." in text and "t2" not in text
     assert names == {"c1": "c7", "e1": "e3", "t1": "t4"}
-
-
-def test_follow_ups_that_repeat_each_other_are_asked_once(snapshot: Snapshot, tmp_path: Path) -> None:
-    door, chat = asker((STEP, always(answer="Yes [t1].", score=70, follow_up_queries=FIRST[:3])))
-    session = Drift(snapshot, tmp_path / "w.jsonl")
-    drift_llm.run(session, QUESTION, door)
-    queries = [node["query"] for _, node in session.walk().graph.nodes(data=True)]
-    assert sorted(queries) == sorted([QUESTION, *FIRST[:5]])
-    asked = "\n".join(one.rpartition("Larger question")[2] for one in prompts_with(chat, STEP))
-    assert [asked.count(query) for query in FIRST[:5]] == [1] * 5
-
-
-def test_a_walk_that_finds_nothing_stops_early(snapshot: Snapshot, tmp_path: Path) -> None:
-    def in_vain(messages: Any, schema: Any) -> str:
-        return re.sub(r'"score": \d+', '"score": 3', step(messages, schema))
-
-    door, _ = asker((STEP, in_vain))
-    session = Drift(snapshot, tmp_path / "w.jsonl")
-    assert drift_llm.run(session, QUESTION, door).state == "answered"
-    walk = session.walk()
-    assert {walk.graph.nodes[id]["depth"] for id in walk.with_status("answered")} == {0, 1} and walk.frontier()
 
 
 def test_limits_of_depth_breadth_and_nodes_hold(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -219,29 +190,6 @@ def test_the_model_answers_one_node_of_an_agents_walk(snapshot: Snapshot, tmp_pa
     assert unanswered.open_node == result.open_node and "GRAPHRAG_MCP_CHAT_MODEL" in unanswered.hint
 
 
-def test_a_long_answer_of_the_model_leaves_room_for_the_next_question(snapshot: Snapshot, tmp_path: Path) -> None:
-    session = Drift(snapshot, tmp_path / "w.jsonl")
-    root = session.start(QUESTION).open_node
-    opened = session.step(root, "The court blamed the master [t1].", 60, FIRST[:3]).open_node
-    door, _ = asker((STEP, always(answer="The court blamed the master alone [t1]. " * 400, score=70)))
-    result = drift_llm.answer_node(session, opened, door, max_tokens=3000)
-    assert sending.size(result).tokens <= 3000 and result.open_node not in ("", opened)
-    assert result.next_call.startswith("drift_step(") and "## Sources" in result.text
-
-
-def test_the_answers_of_an_agent_are_joined_on_request(snapshot: Snapshot, tmp_path: Path) -> None:
-    session = Drift(snapshot, tmp_path / "w.jsonl")
-    root = session.start(QUESTION)
-    shown = root.citations[0].id
-    session.step(root.open_node, f"The court blamed the master [{shown}].", 60, FIRST[:3])
-    door, chat = asker((REDUCE, "He was blamed [t1]."))
-    result = drift_llm.reduce(session, door)
-    assert result.answer.startswith(f"He was blamed [Data: Sources ({shown})].") and not result.done
-    assert f"[{shown}]" in result.text and f"[{shown}]" not in chat.calls[0][-1].content or shown == "t1"
-    plain = drift_llm.reduce(session, None)
-    assert plain.answer == "" and "GRAPHRAG_MCP_CHAT_MODEL" in plain.hint and "The court blamed" in plain.text
-
-
 # ---- what a careless agent does -------------------------------------------------------------------
 
 
@@ -253,31 +201,6 @@ def test_finish_is_done_only_when_nothing_waits(snapshot: Snapshot, tmp_path: Pa
     assert not waiting.done and opened in waiting.next_call
     session.step(opened, "Two.", 50)
     assert session.finish().done and session.finish().next_call == ""
-
-
-@pytest.mark.parametrize(
-    ("said", "score"), [("85", 85), ('"85/100"', 85), ("0.85", 85), ('"very"', None), ("null", None), ("true", None)],
-)  # fmt: skip
-def test_scores_of_models_are_read_and_unreadable_ones_are_null(said: str, score: float | None) -> None:
-    node = read_node(f'{{"answer": "A.", "score": {said}, "follow_up_queries": ["B?", "C?", 7, "B ?"]}}')
-    assert (node.answer, node.score, node.follow_up_queries) == ("A.", score, ["B?", "C?"])
-    assert read_score(json.loads(said))[0] == score
-
-
-def test_a_reply_without_an_answer_is_refused() -> None:
-    assert read_node('{"intermediate_answer": "It is so.", "score": 1}').answer == "It is so."
-    for wrong in ("", "It is so.", '{"score": 80}', '{"answer": "", "score": 1}'):
-        with pytest.raises(BadReply):
-            read_node(wrong)
-
-
-def test_events_of_a_later_release_are_passed_over(snapshot: Snapshot, tmp_path: Path) -> None:
-    door, _ = asker()
-    session = Drift(snapshot, tmp_path / "w.jsonl")
-    drift_llm.run(session, QUESTION, door, depth=1)
-    events = sessions.read(session.path)
-    others = [{"op": "something", "node": "x"}, {"op": "round", "nodes": []}]  # of a later release, of an earlier one
-    assert nx.utils.graphs_equal(Walk([*events, *others]).graph, Walk(events).graph)
 
 
 # ---- through the tools -----------------------------------------------------------------------------

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-import shlex
 from collections.abc import Iterator
-from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.cli.main import main
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.drift import Drift
 from graphrag_mcp.query.local import Request, search
 from graphrag_mcp.query.text_search import search as exact_search
 from graphrag_mcp.server import build_server
@@ -79,14 +74,6 @@ def test_pages_of_several_corpora_show_every_item_once(home: Path) -> None:
     assert {one.id for one in whole.citations} <= set(shown)
 
 
-def test_a_status_that_cannot_say_which_is_meant_says_what_to_do_outside_of_the_fence(home: Path) -> None:
-    for corpus, advice in (("", "Give corpus="), ("later", 'index_documents(paths=["."])')):
-        with connected(build_server(App(Settings(home=home), corpus))) as call:
-            status = call.good("graph_status")
-        assert advice in status["hint"] and advice not in status["text"].partition("</documents-")[0]
-        assert "suspicious" not in status and len(status["corpora"]) == 3
-
-
 def test_an_entity_is_looked_for_in_all_of_them(call: Caller) -> None:
     assert call.good("get_entity", name="Marta Olsen", corpus="sample,notes")["id"].startswith("notes/e")
     near = call.good("get_entity", name="Marta Olson", corpus="sample,notes")["candidates"]
@@ -116,89 +103,6 @@ def test_exact_hits_of_several_corpora_take_turns(tmp_path: Path) -> None:
 # ---- one corpus of several is kept --------------------------------------------------------------
 
 
-def test_a_next_call_stays_in_the_corpus_that_was_named_whatever_the_ids_look_like(call: Caller) -> None:
-    """A uri may hold a "/", as an id of another corpus does."""
-    documents = ["d1", "d2", "d3"]
-    whole = call.good("get_source", ids=documents, corpus="sample", max_tokens=20_000)["sources"]
-    for ids in ([*(one["uri"] for one in whole), "x/none.md"], documents):
-        cut = call.good("get_source", ids=ids, corpus="sample", max_tokens=400)
-        assert cut["next_call"].endswith(', corpus="sample")'), (ids, cut["next_call"])
-
-
-def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
-    """Without it `e1` would be looked up in another corpus, and be found there."""
-    whole = call.good("get_entity", name="e1", corpus="sample", max_tokens=500)
-    assert whole["hint"].endswith('says of it: list_documents(query="e1", corpus="sample").')
-    marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=700)
-    assert 'list_documents(query="e1", corpus="sample")' in marked["hint"] and whole["title"] == marked["title"]
-    reports = [call.good("get_community_report", id=f"c{n}", corpus="sample", max_tokens=440) for n in range(1, 6)]
-    called = [report["next_call"] for report in reports if report["next_call"]]
-    assert called and all(one.endswith(', corpus="sample")') for one in called)
-    walk = call.good("explore_graph", start="e1", corpus="sample", max_tokens=400)
-    assert walk["next_call"].endswith(', corpus="sample")')
-
-
 @pytest.mark.parametrize("id", ["nope/t4", "nope/T4", "notes/t33.md", "a/b/t4"])
 def test_an_id_of_no_known_corpus_is_not_read_as_one_of_this(call: Caller, id: str) -> None:
     assert "none of these ids is known" in call.bad("get_source", ids=[id], corpus="sample")
-
-
-# ---- the command line ---------------------------------------------------------------------------
-
-
-def ran(capsys: pytest.CaptureFixture[str], home: Path, line: str) -> tuple[int, str, str]:
-    """Exit status, stdout and stderr of a command as it is typed."""
-    capsys.readouterr()
-    status = main([*shlex.split(line), "--home", str(home)])
-    return status, *capsys.readouterr()
-
-
-def test_an_id_that_names_its_corpus_is_read_there_on_the_command_line(
-    call: Caller, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    place = itemgetter("uri", "char_start", "char_end")
-    wanted = call.good("get_source", ids=["t4"], corpus="sample")["sources"]
-    for line in ("source sample/t4 --corpus notes", "source sample/t4", "source sample/T4 --corpus notes,zh"):
-        status, out, _ = ran(capsys, home, f"{line} --json")
-        found = json.loads(out)["sources"]
-        assert status == 0 and [place(one) for one in found] == [place(one) for one in wanted], line
-        assert found[0]["id"].startswith("sample/t4")
-    title = call.good("get_entity", name="e1", corpus="sample")["title"]
-    assert json.loads(ran(capsys, home, "entity sample/e1 --corpus notes --json")[1])["title"] == title
-    assert json.loads(ran(capsys, home, "explore sample/e1 --corpus notes --json")[1])["corpus"] == "sample"
-    report = call.good("get_community_report", id="c1", corpus="sample")["title"]
-    assert json.loads(ran(capsys, home, "report sample/c1 --corpus notes --json")[1])["title"] == report
-    assert "none of these ids is known" in ran(capsys, home, "source nope/t4 --corpus notes")[2]
-
-
-def test_a_walk_on_the_command_line_stays_in_one_corpus(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, _, err = ran(capsys, home, "explore sample/e1 notes/e1")
-    assert status == 2 and "are of different corpora" in err
-    assert ran(capsys, home, "explore sample/e1 e2 --corpus notes")[0] == 2
-    assert json.loads(ran(capsys, home, "explore sample/e1 e2 --json")[1])["goal"] == "e2"
-
-
-def test_drift_lists_the_sessions_of_the_named_corpus_with_short_questions(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    app = App(Settings(home=home))
-    for name in ("notes", "sample"):
-        Drift(app.snapshot(name), app.drift_path(f"of-{name}")).begin("why " * 1_250 + name)
-    out = ran(capsys, home, "drift --corpus sample")[1]
-    assert "of-sample" in out and "of-notes" not in out and len(out) < 200
-    assert "of-notes" in ran(capsys, home, "drift")[1]
-    listed = json.loads(ran(capsys, home, "drift --corpus notes --json")[1])["sessions"]
-    assert [one["session"] for one in listed] == ["of-notes"] and len(listed[0]["question"]) > 300
-    assert ran(capsys, home, "drift --corpus nope")[0] == 2
-
-
-def test_topics_of_many_corpora_that_have_no_room_are_not_called_missing(tmp_path: Path) -> None:
-    names = [f"corpus-of-the-harbour-{n}" for n in range(16)]
-    for name in names:
-        texts = (InlineText(f"The ferry Marigold left the pier of {name} for Varde. " * 3, "a"), InlineText("The crane broke.", "b"))
-        index_documents(tmp_path / "corpora" / name, IndexRequest(texts=texts), Settings(home=tmp_path))
-    with connected(build_server(App(Settings(home=tmp_path)))) as caller:
-        little = caller.good("global_search", query="", corpus=",".join(names), max_tokens=200)["text"]
-        enough = caller.good("global_search", query="", corpus=",".join(names), max_tokens=6_000)["text"]
-    assert "Nothing on this" not in little and ("need more than max_tokens" in little or "[corpus-of" in little), little
-    assert enough.count("[corpus-of") >= len(names)

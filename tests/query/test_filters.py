@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,21 +12,17 @@ from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import local, sections, topics
-from graphrag_mcp.query.conditions import read
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.request import AnswerOptions
-from graphrag_mcp.query.route import choose
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.terms import content_id
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
-from tests.support.scripted import ScriptedChat, ScriptedEmbedder
+from tests.support.scripted import ScriptedEmbedder
 
 NOTES = (
     InlineText(
@@ -98,25 +92,6 @@ def test_filters_keep_what_passes(notes: Snapshot, wanted: tuple[str, ...], left
 
 
 @pytest.mark.parametrize(
-    ("written", "value", "holds"),
-    [
-        ("title=Budget", "Finance/Budget", False), ("title!=Budget", "Finance/Budget", True), ("title=*/Budget", "Finance/Budget", True),
-        ("title=7", "007", True), ("title=[Draft] plan", "[draft] Plan", True), ("title=7", "17", False),
-        ("uri=budget.md", "notes/finance/Budget.md", True), ("uri=get.md", "notes/Budget.md", False), ("uri!=budget.md", "notes/Budget.md", False),
-    ],
-)  # fmt: skip
-def test_a_title_is_compared_whole_and_a_uri_by_its_end_too(written: str, value: str, holds: bool) -> None:
-    assert read(written, ()).holds([value]) is holds
-
-
-def test_a_document_is_filtered_by_its_alias_too(notes: Snapshot) -> None:
-    for cited in local_search(notes, "harbour").citations:
-        assert {one.document_id for one in local_search(notes, "harbour", filters=[f"document={cited.document_id}"]).citations} == {
-            cited.document_id
-        }
-
-
-@pytest.mark.parametrize(
     ("wrong", "said"),
     [
         ("autor=Ada", "Metadata: author, date, stars, tags"), ("colour=red", "Known are document, title, uri, kind, tag, topic, entity, type, date, rating, when, said, as_of, and metadata"),
@@ -142,38 +117,12 @@ def test_a_value_that_no_date_or_number_has_is_refused(notes: Snapshot, wrong: s
             search(notes, "harbour", filters=[wrong])
 
 
-@pytest.mark.parametrize("right", ["date>=2000", "date>=2023-01", "date<=2024-12-31", "date!=2024-02-29", "date>=2023-5-3", "date>=２０２３", "date>=20230503", "author!=nan", "author!=inf"])
-def test_a_value_that_exists_is_taken(notes: Snapshot, right: str) -> None:
-    assert local_search(notes, "harbour crane", filters=[right]).citations
-
-
-def test_a_filter_beyond_the_twentieth_is_refused_and_not_dropped(notes: Snapshot) -> None:
-    twenty = ["author!=nobody"] * 19 + ["author=Ada"]
-    assert uris(notes, *twenty, " ") == ["crane"]
-    for search in (local_search, global_search, search_text):
-        with pytest.raises(BadInput, match="21 filters were given, and a call takes at most 20"):
-            search(notes, "harbour", filters=["author!=nobody"] * 20 + ["author=Ada"])
-
-
-def test_nothing_that_passes_is_told_apart_from_nothing_there(notes: Snapshot) -> None:
-    result = local_search(notes, "crane", filters=["author=Ada", "date>=2030"])
-    assert result.state == "not_found" and "0 of 3 documents pass" in result.text and "filters" in result.hint
-
-
 def read_by_model(snapshot: Snapshot, question: str, *given: str) -> dict[str, str]:
     """The rows of each section of a prompt."""
     (part,) = local.narrowed([("", snapshot)], given)
     source = local.asked(part, question)
     assert source is not None
     return {one.name: "\n".join(item.text for item in one.items) for one in sections.sections_of(source, 20_000)}
-
-
-def test_an_included_entity_comes_first_whatever_the_ranking(sample: Snapshot) -> None:
-    plain = local_search(sample, "eelgrass survey")
-    asked = local_search(sample, "eelgrass survey", filters=["entity=Tobias Fenn"])
-    assert "Fenn" not in plain.text.split("\n\n[")[0] and "Fenn" in asked.text.split("\n\n[")[0]
-    scores = [one.score for one in asked.citations]
-    assert scores == sorted(scores, reverse=True)
 
 
 def test_an_excluded_entity_goes_before_the_cut_so_that_the_list_refills(sample: Snapshot) -> None:
@@ -185,33 +134,6 @@ def test_an_excluded_entity_goes_before_the_cut_so_that_the_list_refills(sample:
     assert without["Relationships"] and "|Tobias Fenn|" not in without["Relationships"]
 
 
-def test_an_empty_question_gives_the_included_names(sample: Snapshot) -> None:
-    result = local_search(sample, "", filters=["entity=Ines Calloway"])
-    assert result.mode == "local" and "Calloway" in result.text
-    assert local_search(sample, "", filters=["uri=*md"]).mode == "overview"
-
-
-def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
-    named = read_by_model(sample, "Who was at Corrie Head?", "type=person")["Entities"].splitlines()
-    rows = sample.rows("entities", "type = 'person'", ["title"])["title"].to_pylist()
-    assert named and {line.split("|")[1] for line in named} <= set(rows)
-    ranks = {f"c{row['n']}": row["rank"] for row in sample.rows("reports", "", ["n", "rank"]).to_pylist()}
-    middle = sorted(ranks.values())[len(ranks) // 2]
-    for given in ({"filters": [f"rating>={middle}"]}, {"min_rating": middle}):
-        found = global_search(sample, "", max_tokens=20_000, **given)  # type: ignore[arg-type]
-        assert found.communities and all(ranks[id] >= middle for id in found.communities)
-    assert any(ranks[id] < middle for id in global_search(sample, "", max_tokens=20_000).communities)
-
-
-def test_reports_keep_to_documents_and_put_included_entities_first(sample: Snapshot) -> None:
-    found = global_search(sample, "back-run", filters=["entity=Tobias Fenn"], max_tokens=20_000)
-    units = sample.rows("entities", "title = 'Tobias Fenn'", ["text_unit_ids"])["text_unit_ids"].to_pylist()[0]
-    numbers = {f"t{row['n']}" for row in sample.rows("text_units", "", ["id", "n"]).to_pylist() if row["id"] in units}
-    assert found.citations and {one.id.split(".")[0] for one in found.citations} <= numbers
-    none = global_search(sample, "back-run", filters=["uri=*nowhere*"])
-    assert none.state == "not_found" and "0 pass" in none.text
-
-
 def test_a_narrow_filter_finds_what_many_better_candidates_would_hide(tmp_path: Path) -> None:
     texts = [InlineText(f"Lamp lamp lamp lamp number {n} of the lamp store.", f"n{n}", f"Note {n}") for n in range(900)]
     texts.append(InlineText("In the attic there was among many other old things also one lamp.", "attic", "Attic", {"kind": "rare"}))
@@ -219,44 +141,6 @@ def test_a_narrow_filter_finds_what_many_better_candidates_would_hide(tmp_path: 
     snapshot = open_snapshot(tmp_path / "c")
     assert [one.uri for one in local_search(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
     assert [one.uri for one in search_text(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
-
-
-# ---- modes and reasons -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("question", "mode"),
-    [
-        ('Where does it say "own error"?', "text"), ("「海槛最浅处为」", "text"), ("HTA-2019/7", "text"), ("read_file()", "text"),
-        ("What are the main themes?", "global"), ("Give me an overview of these documents", "global"), ("这些文档的主要主题是什么？", "global"),
-        ("Worum geht es insgesamt?", "global"), ("¿Cuáles son los temas principales?", "global"), ("Quels sont les grands thèmes ?", "global"),
-        ("Каковы основные темы?", "global"), ("全体の要約を教えて", "global"), ("주요 주제는 무엇인가요?", "global"),
-        ("Who was Tobias Fenn?", "local"), ("Summarise what Tobias Fenn saw", "local"), ("沈若岚是谁？", "local"),
-        ("How deep is the sill?", "local"), ("", "local"),
-    ],
-)  # fmt: skip
-def test_the_mode_is_chosen_with_a_reason(sample: Snapshot, question: str, mode: str) -> None:
-    chosen, reason = choose(question, sample)
-    assert (chosen, reason.endswith(".")) == (mode, True) and len(reason) > 20
-
-
-# ---- not there, failed, partial --------------------------------------------------------------------
-
-
-def test_not_in_the_corpus_failed_and_unfinished_are_three_things(notes: Snapshot) -> None:
-    def state(chat: ScriptedChat | None, query: str, seconds: float = 0.0) -> tuple[str, str]:
-        asker = Asker(None, chat, None) if chat else None
-        result = local_search(notes, query, asker=asker, answer=chat is not None, options=AnswerOptions(seconds=seconds))
-        assert bool(result.citations) == (result.state != "not_found")
-        return result.state, result.hint
-
-    assert state(None, "Xqzwv")[0] == "not_found"
-    refused, hint = state(ScriptedChat([("", ModelError("the server said 503", "Try later"))]), "Marta Olsen")
-    assert refused == "failed" and "503" in hint
-    slow = ScriptedChat([("", "Late.")], latency=0.6)
-    unfinished, hint = state(slow, "Marta Olsen", 0.1)
-    assert unfinished == "partial" and "same call again" in hint
-    time.sleep(0.7)
 
 
 # ---- vectors ---------------------------------------------------------------------------------------
@@ -285,15 +169,6 @@ def test_an_index_without_vectors_asks_no_embedding_model(notes: Snapshot) -> No
 # ---- sources ---------------------------------------------------------------------------------------
 
 
-def test_documents_are_had_by_uri_and_neighbours_stand_around(sample: Snapshot) -> None:
-    uri = local_search(sample, "eelgrass survey").citations[0].uri
-    for given in (uri, uri.rpartition("/")[2], f"[{uri}]"):
-        assert {one["uri"] for one in get_source(sample, [given], max_tokens=20_000).sources} == {uri}
-    (alone,) = get_source(sample, ["t2.1"]).sources
-    near = get_source(sample, ["t2.1"], around=1, max_tokens=20_000).sources
-    assert [one["id"] for one in near] == ["t2.1", "t2.2"] and near[0] == alone
-
-
 def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: Path) -> None:
     text = "\n\n".join(f"Paragraph {n} speaks at length of lamp number {n} and of its keeper." for n in range(60))
     request = IndexRequest(texts=(InlineText(text, "long", "Long"),))
@@ -301,42 +176,6 @@ def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: P
     snapshot = open_snapshot(tmp_path / "c")
     found = [one["id"] for one in get_source(snapshot, ["t3"], around=1, max_tokens=20_000).sources]
     assert found == ["t2", "t3", "t4"]
-
-
-@pytest.fixture(scope="module")
-def five_fields(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """160 notes of five fields, each with words of its own; three have two smaller fields inside."""
-    words = [
-        ("crane harbour cargo", "rope winch hook", "tide current buoy"),
-        ("orchard apple harvest", "bee hive honey", "cider press barrel"),
-        ("museum painting frame", "poet verse rhyme", "organ choir hymn"),
-        ("needle thread cloth", "loom wool dye"),
-        ("engine piston valve", "garage spanner oil"),
-    ]
-
-    def said(words: str, n: int) -> str:
-        return f"he {words.split()[n % 3]} and the {words.split()[(n + 1) % 3]}"
-
-    texts = tuple(
-        InlineText(f"Ada Keene saw t{said(common, n)}, number {n}. T{said(own, n)} were old.", content_id(f"{own}{n}"), f"{own} {n}")
-        for common, *owns in words for own in owns for n in range(20)
-    )
-    home = tmp_path_factory.mktemp("fields")
-    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
-    return open_snapshot(home / "c")
-
-
-def test_an_overview_has_names_and_the_topics_inside_each_topic(five_fields: Snapshot) -> None:
-    snapshot = five_fields
-    result = global_search(snapshot, "", level=0, max_tokens=6000)
-    levels = {f"c{row['n']}": row["level"] for row in snapshot.rows("communities", "", ["n", "level"]).to_pylist()}
-    assert {id for id in levels if levels[id] == 0} == set(result.communities)
-    inside = {id for line in re.findall(r"^  Inside: .*$", result.text, re.MULTILINE) for id in re.findall(r"\[(c\d+)\]", line)}
-    assert inside and all(levels[id] == 1 for id in inside) and "  Names: Ada Keene" in result.text
-    assert re.search(r"^  Inside: .*\[c\d+\], \d+ documents", result.text, re.MULTILINE)
-    # of the large ones also where there is less room, but not at the cost of topics
-    shown = {room: global_search(snapshot, "", level=0, max_tokens=room).text for room in (600, 2_200)}
-    assert "Inside: " in shown[2_200] and "Inside: " not in shown[600]
 
 
 def test_what_a_filtered_search_works_out_of_a_snapshot_serves_later_ones_and_knows_no_filter(sample: Snapshot) -> None:

@@ -54,22 +54,6 @@ def test_one_question_over_reports_is_asked_and_what_the_answer_cites_resolves(s
     assert result.usage["by_stage"]["answer"]["calls"] == 1 and sending.size(result)[0] <= 6000
 
 
-def test_a_question_about_nothing_in_particular_reads_topics_of_the_highest_level(snapshot: Snapshot) -> None:
-    door, chat = asker()
-    assert global_search(snapshot, "这些文档的主要主题是什么？", asker=door, answer=True).state == "answered"
-    top = {row["title"].replace("|", "/") for row in reports_of(snapshot).values() if row["level"] == 0}
-    assert {row.split("|")[1] for row in rows_of(chat)} <= top
-
-
-def test_a_level_is_read_and_one_too_deep_is_said(snapshot: Snapshot) -> None:
-    deepest = max(row["level"] for row in reports_of(snapshot).values())
-    door, chat = asker()
-    result = global_search(snapshot, QUESTION, level=deepest + 5, asker=door, answer=True)
-    assert f"no level {deepest + 5}" in result.hint and str(deepest) in result.hint and len(rows_of(chat)) > 5
-    assert f"no level {deepest + 5}" in global_search(snapshot, QUESTION, level=deepest + 5).hint
-    assert "no level" not in global_search(snapshot, QUESTION, level=deepest).hint
-
-
 def test_the_prompt_holds_no_stored_number(snapshot: Snapshot) -> None:
     door, chat = asker()
     global_search(snapshot, QUESTION, asker=door, answer=True)
@@ -92,13 +76,6 @@ def test_a_model_that_fails_leaves_the_search_without_a_model(snapshot: Snapshot
     door, _ = asker(("", ModelError("the server said 503", "Try later")))
     result = global_search(snapshot, QUESTION, asker=door, answer=True)
     assert (result.state, result.answer) == ("failed", "") and "- [t" in result.text and "503" in result.hint
-
-
-def test_without_a_model_it_is_the_search_as_ever_and_says_how_to_turn_one_on(snapshot: Snapshot) -> None:
-    plain, result = (global_search(snapshot, QUESTION, answer=answer) for answer in (False, True))
-    assert result.state == "context" and "GRAPHRAG_MCP_CHAT_MODEL" in result.hint
-    points = result.text.splitlines()  # the hint may take the room of the last one
-    assert len(points) > 8 and set(points) <= set(plain.text.splitlines())
 
 
 @pytest.mark.parametrize("budget", [200, 500, 1500, 6000])

@@ -3,32 +3,23 @@ history of edits."""
 
 from __future__ import annotations
 
-import errno
 import json
 import random
-import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.exchange.export import export
-from graphrag_mcp.index import batches
-from graphrag_mcp.index import documents as documents_stage
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents
-from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.links import Link, links
-from graphrag_mcp.query.pages import Pages
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources.html import readable
 from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, rows_of
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -197,26 +188,6 @@ def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_
     assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], ("a wikilink that is a whole path means that")
 
 
-def test_links_to_a_name_of_many_pages_do_not_read_all_of_them_each() -> None:
-    class Counted(list[str]):
-        reads = 0
-
-        def __getitem__(self, at: Any) -> Any:
-            self.reads += 1
-            return super().__getitem__(at)
-
-    many = 300
-    pages = Pages({f"{n}": f"top/d{n:03}/README.md" for n in range(many)}, {}, {})
-    pages.paths = Counted(pages.paths)
-    assert [pages.target("wikilink", "README", "", n) for n in range(many)] == [*range(many)]
-    assert pages.paths.reads < 20 * many
-
-
-def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path, {"Küste.md": "x", "a.md": "[[Ku\u0308ste]] [x](ku%CC%88ste.md)"})
-    assert leads(snapshot, "a.md") == ["Küste.md"] * 2
-
-
 def test_links_lead_to_texts_rows_and_other_folders(tmp_path: Path) -> None:
     vault = write(
         tmp_path / "vault",
@@ -289,42 +260,6 @@ def test_links_of_html_lead_to_files_of_the_folder_and_to_nothing_else(tmp_path:
     assert told(tmp_path / "c") == told(tmp_path / "fresh")
 
 
-@pytest.mark.parametrize(
-    ("page", "places"),
-    [
-        ("<p>The ferry guide is old.</p><p>x</p><p><a href='g.html'>ferry guide</a></p>", [("ferry guide", 5)]),
-        ("<p>The guide is old. <a href='g.html'>guide</a></p>", [("guide", 1)]),
-        ("<ul><li>Guide of May<li><a href='g.html'>Guide</a><li><a href='h.html'>Guide</a></ul>", [("Guide", 2), ("Guide", 3)]),
-        ("<table><tr><td>Ferry<td>Guide<tr><td><a href='g.html'>Ferry</a><td>a|b</table>", [("Ferry", 2)]),
-        ("<table><tr><th><a href=h.html>Year</a><th>What" + "<tr><td>1998<td>The lamps are lit at nine. " * 60
-         + "<tr><td>1998<td><a href=g.html>The lamps</a></table>", [("Year", 1), ("The lamps", 68)]),
-        ("<p>a <a href='g.html'><i> b</i> c </a> d</p>", [("b c", 1)]),
-        ("<p>A link</p><p>of A <a href='g.html'>link<br>below</a></p>", [("", 3)]),
-        ("<p>up</p><p><a href='g.html'></a><a href='h.html'>up</a> <a href=h.html><img alt='A map'></a></p>", [("up", 3), ("[image: A map]", 3)]),
-    ],
-)  # fmt: skip
-def test_a_link_of_html_stands_where_it_is_written(page: str, places: list[tuple[str, int]]) -> None:
-    read, plain = readable(page), readable(re.sub("href=", "rel=", page))
-    assert read.text == plain.text
-    found = [(read.text[start:end], read.text.count("\n", 0, start) + 1) for start, end, *_ in read.links]
-    assert found == places
-
-
-@pytest.mark.parametrize(
-    ("href", "base", "page"),
-    [
-        ("a.html", "", "a.html"), (".", "", "./index.html"), ("..", "", "../index.html"), ("x/..?v=1", "", "x/../index.html"),
-        ("a.html", "../", "../a.html"), ("a.html", "..", "../a.html"), ("../b/", "sub/top.html?x#y", "sub/../b/index.html"),
-        ("/a.html", "sub/", "/a.html"), ("a%20b.html", "/docs/", "/docs/a b.html"),
-        ("a.html", "https://example.org/", ""), ("#end", "../", ""), ("https://example.org/a", "../", ""),
-    ],
-)  # fmt: skip
-def test_a_link_of_html_begins_at_the_base_of_its_page(href: str, base: str, page: str) -> None:
-    head = f"<head><base href='{base}'></head>" if base else ""
-    links = readable(f"{head}<p>See <a href='{href}'>this</a>.</p>").links
-    assert [link[2] for link in links] == [page] * bool(page)
-
-
 def test_a_page_that_appears_goes_or_is_renamed_changes_links_of_files_that_did_not(tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     snapshot = indexed(tmp_path, {"a.md": "[[Plan]] and [[Map]]", "Plan.md": "plan " * 20, "other.md": "else"})
@@ -384,45 +319,6 @@ def after(tmp_path: Path, *folders: Path) -> Snapshot:
     paths = tuple(map(str, folders or (tmp_path / "vault",)))
     index_documents(tmp_path / "c", IndexRequest(paths=paths, remove_missing=True), Settings(home=tmp_path))
     return open_snapshot(tmp_path / "c")
-
-
-def test_a_page_takes_the_place_of_one_page_alone(tmp_path: Path) -> None:
-    vault, template = tmp_path / "vault", body("the template")
-    files = {f"{name}.md": f"{template}Day {name}.\n" for name in ("one", "two")}
-    files |= {"A.md": body("twins"), "B.md": body("twins"), "keep.md": body("keep")}
-    indexed(tmp_path, files | {"start.md": "[[one]] [[two]] [[A]] [[B]]"})
-    for name in ("one", "two"):
-        (vault / f"{name}.md").unlink()
-    write(vault, {"old/Second.md": f"{template}Day two.\nAdded.\n"})
-    (vault / "A.md").rename(vault / "X.md")
-    (vault / "B.md").rename(vault / "Y.md")
-    assert leads(after(tmp_path), "start.md") == ["", "old/Second.md", "X.md", "Y.md"]
-
-
-def test_a_run_that_ends_after_its_first_batch_forgets_no_renames(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    vault, numbers = tmp_path / "vault", range(8)
-    indexed(tmp_path, {"start.md": " ".join(f"[[p{n}]]" for n in numbers)} | {f"p{n}.md": body(f"P{n}") for n in numbers})
-    for n in numbers:
-        (vault / f"p{n}.md").rename(vault / f"q{n}.md")
-
-    def full(*given: object) -> None:
-        if open_snapshot(tmp_path / "c").manifest.generation > before:
-            raise OSError(errno.ENOSPC, "no space")
-        commit(*given)
-
-    before, commit = open_snapshot(tmp_path / "c").manifest.generation, documents_stage.commit_batch
-    with monkeypatch.context() as small:
-        small.setattr(batches, "BATCH_PASSAGES", 2)
-        small.setattr(documents_stage, "commit_batch", full)
-        with pytest.raises(OSError, match="no space"):
-            after(tmp_path)
-    found = leads(open_snapshot(tmp_path / "c"), "start.md")
-    assert "q0.md" in found and "" in found, "some batches were committed"
-    snapshot = after(tmp_path)
-    assert leads(snapshot, "start.md") == [f"q{n}.md" for n in numbers]
-    assert digest(snapshot) == digest(indexed(tmp_path, {}, "fresh")), "edits equal a fresh index"
 
 
 @pytest.mark.parametrize("new", ["other", "inside/vault"])
@@ -506,51 +402,6 @@ def test_a_document_shows_what_it_links_to_and_what_links_to_it_with_lines(vault
         assert row["text"][one.char_start : one.char_end].startswith(("[", "![")), ("the place is that of the link")
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        "vault/People/Ada Brandt.md",
-        "People/Ada Brandt",
-        "ada brandt",
-        "Harbour Master",
-        "[[Ada Brandt]]",
-    ],
-)
-def test_a_document_is_meant_by_its_path_name_or_alias(vault: Snapshot, start: str) -> None:
-    assert explore_graph(vault, start, kinds=["links"]).start == alias(vault, "Brandt")
-
-
-def test_a_page_is_meant_before_a_title_and_pages_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {
-        "Ada.md": "# Harbour master\n\nSee [[a/Log]] and [[b/Log]]. #ship #ship/mast\n",
-        "Aaa.md": "# Ada\n\nA page whose title is another one's name. #ship/sail\n",
-        "a/Log.md": "Quiet.\n",
-        "b/Log.md": "Loud.\n",
-    }
-    snapshot = indexed(tmp_path, files)
-    found = explore_graph(snapshot, "ada", kinds=["links"])
-    assert found.start == alias(snapshot, "Ada")
-    assert explore_graph(snapshot, "harbour master", kinds=["links"]).start == found.start
-    for folder in "ab":
-        path = f"vault/{folder}/Log.md"
-        assert f"[{alias(snapshot, f'{folder}/Log')}] Log ({path}), line 3" in found.text
-    overview = explore_graph(snapshot, kinds=["links"]).text
-    assert "#ship: 2 documents" in overview and "#ship/sail: 1 document" in overview
-
-
-def test_a_direction_narrows_the_view(vault: Snapshot) -> None:
-    ada, tide = alias(vault, "Brandt"), alias(vault, "Tables")
-    only_in = explore_graph(vault, ada, kinds=["links"], direction="in")
-    assert "Links in" in only_in.text and "Links out" not in only_in.text
-    assert tide not in {one["id"] for one in explore_graph(vault, ada, kinds=["links"]).nodes}
-    with pytest.raises(BadInput):
-        explore_graph(vault, ada, "tide tables", kinds=["links"])
-    with pytest.raises(BadInput):
-        explore_graph(vault, ada, kinds=["links"], direction="up")
-    with pytest.raises(NotFound):
-        explore_graph(vault, "no such page", kinds=["links"])
-
-
 def test_the_overview_counts_links_and_lists_pages_that_are_missing(vault: Snapshot) -> None:
     found = explore_graph(vault, kinds=["links"])
     assert "8 links in 3 documents, 2 of them to pages that are not in the index, 4 tags" in found.text
@@ -588,20 +439,6 @@ def test_documents_are_listed_by_their_tags(vault: Snapshot, written: list[str],
     assert len(lines) == len(names) and all(any(name in line for line in lines) for name in names)
 
 
-def test_a_tag_that_no_document_has_is_answered_with_those_there_are(vault: Snapshot) -> None:
-    found = documents.list_documents(vault, filters=["tag=foo"])
-    assert "No document has the tag 'foo'; there are harbour, harbour/master, meeting, person." in found.hint
-
-
-def test_an_entity_and_an_outline_name_the_links_of_their_page(vault: Snapshot) -> None:
-    ada = alias(vault, "Brandt")
-    call = f'explore_graph(start="{ada}", kinds=["links"])'
-    outline = documents.list_documents(vault, document=ada)
-    assert "3 links out" in outline.text and outline.hint == f"Its links: {call}."
-    entity = get_entity(vault, "Ada Brandt")
-    assert f"Page: vault/People/Ada Brandt.md ({ada}). 3 links out" in entity.text and entity.next_call == call
-
-
 def test_an_export_has_every_link_with_what_it_leads_to(vault: Snapshot, tmp_path: Path) -> None:
     counts = export(vault, tmp_path / "out")
     rows = pq.read_table(tmp_path / "out" / "links.parquet").to_pylist()
@@ -612,12 +449,6 @@ def test_an_export_has_every_link_with_what_it_leads_to(vault: Snapshot, tmp_pat
     assert ("vault/Sill Survey.md", 1, "wikilink", "Tide Tables", "vault/Tide Tables.md") in found
     assert ("vault/People/Ada Brandt.md", 6, "wikilink", "Jonas Petrie", "") in found
     assert ("vault/daily/2024-05-03.md", 1, "tag", "Meeting", "") in found
-
-
-def test_a_corpus_without_links_says_so(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path, {"a.txt": "[[a]] #tag", "b.md": "plain"})
-    assert "hold no links" in explore_graph(snapshot, kinds=["links"]).text
-    assert "links" not in documents.list_documents(snapshot, document="a.txt").text
 
 
 # ---- with a client ------------------------------------------------------------------------------
@@ -649,17 +480,6 @@ def test_the_citations_of_a_note_are_links_to_its_sources_and_the_status_counts_
 
 
 # ---- comments, boards, and what stands behind # --------------------------------------------------------
-
-
-def test_comments_of_obsidian_hold_no_links_and_code_holds_no_comments() -> None:
-    text = (
-        "See [[One]].\n%% not [[Two]] #two %%\n\n%%\nnor [[Three]]\n\n#three\n%%\n\n"
-        "```matlab\n%% cell\n```\n[[Four]] `%%` [[Five]] `%%`\n\nÄ %%ä%% [[Six]] %% open [[Seven]]\n"
-    )
-    found = read_links(text)
-    assert [link.target for link in found] == ["One", "Four", "Five", "Six", "Seven"]
-    for link in found:
-        assert text[link.start : link.end] == f"[[{link.target}]]"
 
 
 def test_a_board_is_read_as_its_cards_pages_and_arrows(tmp_path: Path) -> None:

@@ -56,14 +56,6 @@ def test_plain_questions_get_the_map(sample: Snapshot, question: str) -> None:
     assert not has_sentences(sample, question)
 
 
-def test_a_name_that_stands_nowhere_gets_no_map_and_another_such_word_a_map_that_says_so(sample: Snapshot) -> None:
-    named = global_search(sample, "What did Zebediah say about quarks?", max_tokens=1_500)
-    assert named.state == "not_found" and "Nowhere in this corpus: 'Zebediah', 'quarks'." in named.hint
-    found = global_search(sample, "Give me the quarky gist of everything", max_tokens=1_500)
-    assert found.state == "context" and found.communities and "Nowhere in this corpus: 'quarky'." in found.hint
-    assert not has_sentences(sample, "Give me the quarky gist of everything")
-
-
 def test_a_question_on_something_is_searched_for_whatever_words_frame_it(tmp_path: Path) -> None:
     texts = ["The board and the divers quarrel on the fee.", "Nine people walked to the pier.", "People sold herring here."]
     request = IndexRequest(texts=tuple(InlineText(text, f"n{at}") for at, text in enumerate(texts)))
@@ -71,14 +63,6 @@ def test_a_question_on_something_is_searched_for_whatever_words_frame_it(tmp_pat
     snapshot = open_snapshot(tmp_path / "c")
     lines = global_search(snapshot, "Summarise everything: what do the divers quarrel about?").text.splitlines()
     assert [line for line in lines if line.startswith("- [t")] == ["- [t1] n0: The board and the divers quarrel on the fee."]
-
-
-@pytest.mark.parametrize("word", ["paper", "papers", "Paper?", "Thema", "主题"])
-def test_one_word_that_texts_hold_is_searched_for(tmp_path: Path, word: str) -> None:
-    texts = ("The paper mill of Orl made paper of rags.", "Das Thema der Rede war der Hafen.", "会议的主题是港口。", "A ferry left.")
-    request = IndexRequest(texts=tuple(InlineText(text, f"n{at}") for at, text in enumerate(texts)))
-    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
-    assert has_sentences(open_snapshot(tmp_path / "c"), word)
 
 
 ENGLISH = ("The {0} of place {1} was opened again. It pleased the {0} keepers.", "", ("harbour", "orchard", "railway"))
@@ -100,33 +84,3 @@ def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_a
     listed = list_documents(snapshot, max_tokens=int(asked[2]))
     assert abs(len(listed.text) - 1_000 * int(asked[1])) <= 1_000
     assert not listed.more and all((title.format(*each) or f"- n{each[1]}: ") in listed.text for each in words)
-
-
-def test_a_list_shows_how_each_document_begins_and_of_a_chat_what_it_says(tmp_path: Path) -> None:
-    report = "The dam at Orrin broke on Monday night. " + "A zoologist counted seventeen ptarmigans nearby. " * 3
-    chat = "Ana: Hi Ben, how are you today?\nBen: Fine, thanks a lot.\nAna: The dam at Orrin broke on Monday night.\n"
-    texts = (InlineText(report, "report.txt"), InlineText(chat, "chat.txt"))
-    index_documents(tmp_path / "two", IndexRequest(texts=texts), Settings(home=tmp_path))
-    report_line, chat_line = (
-        next(line for line in list_documents(open_snapshot(tmp_path / "two")).text.splitlines() if name in line)
-        for name in ("report.txt", "chat.txt")
-    )
-    assert "characters: The dam at Orrin broke" in report_line and "Ana: The dam at Orrin broke" in chat_line
-
-
-def test_a_map_for_a_question_of_several_parts_that_hold_no_word_to_search_by_sends_nobody_to_ask_them(sample: Snapshot) -> None:
-    for question in ("What are these documents about, and who disagrees with whom?", "这些文件的主题是什么？主要内容有哪些？"):
-        found = global_search(sample, question, max_tokens=1_500)
-        assert found.communities and "apart" not in found.hint, question
-
-
-def test_a_map_with_a_filter_that_a_note_passes_counts_the_documents(tmp_path: Path) -> None:
-    texts = [InlineText(f"---\ndate: 2023-0{n}-01\n---\n# Doc {n}\n\nIda Holm met Tobias Fenn at Harbour Trust.\n", f"d{n}.md") for n in range(1, 5)]
-    texts.append(InlineText("---\nkind: note\ndate: 2023-05-01\n---\n# My note\n\nIda Holm was right about Harbour Trust.\n", "n.md"))
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    for text in texts:
-        (folder / text.id).write_text(text.text, "utf-8")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
-    found = global_search(open_snapshot(tmp_path / "c"), "", filters=["date>=2023"])
-    assert "4 documents" in found.text and "Ida Holm" in found.text

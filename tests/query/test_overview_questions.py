@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.packing import sending
-from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -27,12 +25,6 @@ def test_points_cite_only_documents_that_pass(snapshot: Snapshot) -> None:
         found = global_search(snapshot, "back-run", filters=[given], max_tokens=20_000)
         cited = {one.uri.rpartition("/")[2] for one in found.citations}
         assert cited and (cited == {left_out} if "!" not in given else left_out not in cited)
-
-
-def test_the_map_is_not_flagged_for_its_own_words(snapshot: Snapshot) -> None:
-    result = global_search(snapshot, "What is this about?")
-    text, flags = sending.dressed(result, result.text, sending.footer(result))
-    assert not flags and "Flagged" not in text
 
 
 DIARY = (
@@ -54,36 +46,6 @@ def test_a_question_that_lists_things_finds_what_speaks_of_one_of_them(tmp_path:
     lines = _shown(tmp_path, (*DIARY, *both), "purse, fever, hail, bicycle, exam", 2_000)
     assert sum(any(text[:20] in line for line in lines) for text in DIARY[:5]) >= 3
     assert not any("ferry" in line for line in lines)
-
-
-WELLS = (
-    "The well of Orrin fell by two metres in May. Farmers of Orrin asked the council for a second well. "
-    "The council dug the well of Orrin deeper in June. A pump for the well cost 900 crowns.",
-    "Marta Voss sells bread on the square of Tarn. She bakes 300 loaves a day. Her oven stands beside a well.",
-    "The well of Hask gave brown water after the flood. A nurse closed the well of Hask for three weeks. "
-    "Children fetched water from the well of Orrin instead. The well of Hask was opened again in August.",
-)
-
-
-def test_a_list_on_a_subject_says_as_much_of_each_document_as_has_room_and_little_of_those_beside_it(tmp_path: Path) -> None:
-    filler = [InlineText(f"Line {n} of the log says that ferry {n} left the pier of Lund at noon.", f"ferry-{n}") for n in range(30)]
-    texts = [*(InlineText(text, f"d{n}") for n, text in enumerate(WELLS)), *filler]
-    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "corpus")
-    narrow, wide = (list_documents(snapshot, query="the wells: water, digging, cost", max_tokens=budget).text for budget in (180, 1_500))
-    said = [sentence for text in (WELLS[0], WELLS[2]) for sentence in text.rstrip(".").split(". ")]
-    few, many = (sum(sentence in text for sentence in said) for text in (narrow, wide))
-    assert few <= many >= 3, wide
-    assert "300 loaves" not in wide and "ferry" not in wide
-
-
-def test_a_list_of_undated_documents_begins_with_the_best_and_names_repeats_with_it(tmp_path: Path) -> None:
-    said = "After the flood the well of the mill had brown water. "
-    texts = [("a", f"{said}Nobody drank."), ("b", WELLS[2]), ("c", "A ferry left."), ("d", f"{WELLS[2]} The end.")]
-    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(InlineText(t, n) for n, t in texts)), Settings(home=tmp_path))
-    listed = list_documents(open_snapshot(tmp_path / "corpus"), query="brown water of the well of Hask after the flood").text.splitlines()
-    assert listed[0].endswith("best first.")
-    assert [line.partition("] ")[2][0] for line in listed[1:]] == ["b", "a"] and listed[1].endswith("(also t4)")
 
 
 # Each sentence has words of its own: sentences that say nearly the same are shown once.

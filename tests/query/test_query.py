@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Callable
@@ -15,18 +14,14 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import sending
 from graphrag_mcp.query import rank, reports
-from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.community import get_community_report
-from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.literals import quoted
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.render import Form
-from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
-from graphrag_mcp.query.text_search import MOST, search_text
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
@@ -127,13 +122,6 @@ def test_a_cursor_of_another_question_or_generation_is_stale(snapshot: Snapshot)
     assert local_search(snapshot, QUESTION, cursor=f"{int(generation) + 1}.{rest}").state == "stale"
 
 
-def test_an_empty_question_gives_an_overview(snapshot: Snapshot) -> None:
-    result = local_search(snapshot, "  ")
-    assert (result.mode, result.state) == ("overview", "context") and result.communities
-    assert result.coverage["documents"] > 10 and all(f"[{id}] " in result.text for id in result.communities)
-    assert "  Names: " in result.text and result.citations and all(f"[{one.id}]" in result.text for one in result.citations)
-
-
 def test_what_is_nowhere_is_not_found_and_near_names_are_given(snapshot: Snapshot) -> None:
     result = local_search(snapshot, "Xqzwv Calowey")
     assert (result.state, result.citations) == ("not_found", [])
@@ -185,21 +173,6 @@ def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapsho
     ids = {one.id for one in kept}
     assert kept and not any(one.parent in ids for one in kept)
     assert all(one.rating >= reports.THRESHOLD for one in kept)
-
-
-def test_a_wholly_general_question_gets_the_largest_topics(snapshot: Snapshot) -> None:
-    for question in ("What are the main themes of this corpus?", "这些文档的主要主题是什么？"):
-        general = global_search(snapshot, question)
-        assert general.state == "context" and general.communities == global_search(snapshot, "").communities
-    weights = {f"c{row['n']}": row["n_text_units"] for row in snapshot.rows("reports", "level = 0").to_pylist()}
-    order = [weights[id] for id in general.communities if id in weights]
-    assert order == sorted(order, reverse=True) and order[0] > order[-1]
-
-
-def test_a_question_about_nothing_here_gets_the_themes_to_ask_about(snapshot: Snapshot) -> None:
-    result = global_search(snapshot, "Xqzwv quuxton")
-    assert (result.state, result.citations) == ("not_found", []) and "local_search" in result.hint
-    assert result.communities and all(f"[{id}]" in result.text for id in result.communities)
 
 
 def test_sentences_are_paged_without_repeats(snapshot: Snapshot) -> None:
@@ -274,12 +247,6 @@ def test_quoted_words_must_stand_there_literally(snapshot: Snapshot, query: str)
     assert result.citations and plain(query.strip('"“”「」')) in plain(result.text)
 
 
-def test_words_that_stand_apart_are_no_literal(snapshot: Snapshot) -> None:
-    result = search_text(snapshot, '"Orrin to Little anchored"')
-    assert (result.state, result.citations) == ("not_found", [])
-    assert search_text(snapshot, "Orrin to Little anchored").citations
-
-
 def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(tmp_path: Path) -> None:
     texts = ("Two are suing the harbour.", "The harbour is issuing passes.", "中文的iPhone手机。", "A new microphone.")
     index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
@@ -289,16 +256,6 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
     result = search_text(found, '"phone"').text
     assert "iPhone" in result and "microphone" in result
     assert "microphone" not in search_text(found, '"iphone"').text
-
-
-def test_a_word_that_stands_inside_of_others_alone_is_not_called_absent(tmp_path: Path) -> None:
-    texts = ("See https://coast.example/2024/timetable.html for Lindenhof and 红烧肉。", "A ferry left at noon.")
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    for word in ('"timetable.html"', "Linden"):
-        hint = local_search(snapshot, f"the ferry and {word}").hint
-        assert "Nowhere" not in hint, hint
-    assert "Only inside of other words or addresses, where search_text finds it in quotes: 'Linden'." in hint
 
 
 def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
@@ -323,27 +280,6 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     assert 'query="the court' in short.next_call
 
 
-def test_a_text_that_is_read_on_a_question_begins_with_what_it_is_about(tmp_path: Path) -> None:
-    filler = " ".join(f"Room {n} of the hall had a lamp and a chair." for n in range(60))
-    text = f"# The year of the mill\n\nFire destroyed the mill of Orl on 3 May. {filler}\n\nThe insurance paid the owner in June. {filler}"
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text, "mill", "The year of the mill"),)), Settings(home=tmp_path))
-    read = get_source(open_snapshot(tmp_path / "c"), ["d1"], query="What did the insurance pay?").text
-    assert "Fire destroyed the mill of Orl on 3 May." in read and "The insurance paid the owner in June." in read, read
-
-
-def test_a_section_of_a_short_note_is_read_alone(tmp_path: Path) -> None:
-    text = "# Mill\n\nIt stands at Orl.\n\n## Fire\n\nIt burnt in May.\n\n## Price\n\nIt was sold for 40 crowns.\n"
-    (tmp_path / "mill.md").write_text(text, "utf-8")
-    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "mill.md")]), Settings(home=tmp_path / "h", roots=(tmp_path,)))
-    snapshot = open_snapshot(tmp_path / "c")
-    fire = get_source(snapshot, ["d1#2"], raw=True)
-    assert "It burnt in May." in fire.text and "Orl" not in fire.text and "40 crowns" not in fire.text
-    place = fire.sources[0]
-    assert text[place["char_start"] : place["char_end"]].startswith("## Fire") and place["line_start"] == 5
-    both = get_source(snapshot, ["d1#2", "d1#3"]).text
-    assert "It burnt in May." in both and "40 crowns" in both
-
-
 @pytest.fixture(scope="module")
 def escaped(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     texts = (
@@ -366,91 +302,12 @@ def test_quoted_text_is_found_where_it_is_written_with_escapes_or_signs_without_
     assert len(result.citations) == found and ("Nowhere in this corpus" in result.hint) == (not found)
 
 
-def test_a_document_is_read_by_the_name_of_its_file_where_only_one_has_it(tmp_path: Path) -> None:
-    for name in ("one/bbc0001.txt", "one/bbc0010.txt", "one/notes.md", "two/notes.md"):
-        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / name).write_text(f"The mill of {name} burned in May.")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "in"),)), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    assert "bbc0001.txt burned" in get_source(found, ["bbc0001"]).text
-    for unknown in ("bbc000", "notes", "it's"):
-        with pytest.raises(NotFound):
-            get_source(found, [unknown])
-
-
 def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
     assert quoted('robot OR "light drone" OR sea kelp now') == ["robot", "light drone", "sea kelp now"]
     assert quoted("\u200b OR robot") == ["robot"]  # a zero-width space is no word
     assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
     found = search_text(snapshot, 'eelgrass OR "sea of glass"')
     assert "eelgrass" in found.text and "Nowhere in this corpus: 'sea of glass'" in found.hint
-
-
-def test_queries_without_room_are_named(tmp_path: Path) -> None:
-    towns = ("Orl", "Venn", "Tarn", "Varde", "Skerrow", "Eastham", "奥尔", "维恩")
-    texts = [f"The harbour of {town} was built by its own people in 18{n:02}. {town} has a lamp." for n, town in enumerate(towns[:6])]
-    texts += [f"{town}的港口是由当地人在十八世纪建造的，那里有一盏灯。" for town in towns[6:]]
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    asked = [f"Who built the harbour of {town}?" for town in towns[:6]] + [f"谁建造了{town}的港口" for town in towns[6:]] + ["zqxv"]
-    for budget in (200, 250, 300, 400, 600, 2_000):
-        told = several([("", found)], asked, Request("", max_tokens=budget, form=Form()))
-        assert sending.outgoing(told) <= budget and told.citations
-        shown = [one for one in asked if one in told.text]
-        named = re.search(r"No room from query (\d+) of (\d+) on", told.text)
-        assert (named is not None) == (len(shown) < len(asked)) == (budget <= 400), (budget, told.text)
-        assert not named or (int(named[1]), int(named[2])) == (len(shown) + 1, len(asked))
-        assert told.text.count("Nothing was found.") == ("zqxv" in told.text)
-
-
-def test_a_bare_word_beside_or_is_a_whole_word(tmp_path: Path) -> None:
-    texts = ("The run took 6.56 secs.", "The SEC fined the bank.", "Second thoughts of a banker.")
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    found = search_text(snapshot, "SEC OR lighthouse")
-    assert "fined" in found.text and "6.56" not in found.text and "thoughts" not in found.text
-    assert "6.56 secs" in search_text(snapshot, '"sec" OR "lighthouse"').text
-
-
-def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
-    assert quoted("old mill OR pump") == ["old mill", "pump"]
-    assert quoted('"ferry" "pump" OR weir OR "gate" "lock" x') == ["ferry", "pump", "weir", "gate", "lock"]
-    texts = (
-        "In Orl the weir and the ferry were sold by the harbour board.",
-        "Keene wrote that the ferry was late again in May.",
-        "The board of Venn met, and the mill burned down in June.",
-        *(f"The ferry left Tarn at {n} with sheep on its deck." for n in range(6)),
-        "县法院因烟尘对奥尔磨坊处以罚款。",
-        "渡船在五月又迟到了。",
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    for query, first, lost in (
-        ('"ferry" "weir" "toll bridge"', "weir and the ferry", "toll bridge"),
-        ('"ferry" "burned down"', "burned down", ""),
-        ('"罚款" "磨坊" "收费桥"', "处以罚款", "收费桥"),
-    ):
-        told = search_text(found, query)
-        assert told.citations and first in told.text.partition("\n\n")[0] and MOST in told.hint
-        assert f"Nowhere in this corpus: '{lost}'" in told.hint if lost else "Nowhere" not in told.hint
-        small = search_text(found, query, max_tokens=200)
-        assert small.citations and sending.outgoing(small) <= 200 and MOST in small.hint
-    listed = list_documents(found, query='"ferry" "weir" "toll bridge"')
-    assert 'holding most of "ferry"' in listed.text
-
-
-def test_a_list_of_what_holds_several_quotations_has_the_documents_that_hold_them_in_whatever_passages(tmp_path: Path) -> None:
-    filler = "\n\n".join(f"The keeper of Venn wrote line {n} of the log on a calm day of that long year." for n in range(80))
-    texts = (
-        InlineText(f"The ferry was sold in May.\n\n{filler}\n\nThe weir was mended in June.", "both.txt"),
-        InlineText("The ferry left Tarn with sheep.", "ferry.txt"),
-        InlineText("The weir broke in the flood.", "weir.txt"),
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    listed = list_documents(snapshot, query='"ferry" "weir"')
-    assert listed.total == 1 and '1 document holding "ferry" "weir"' in listed.text and "both.txt" in listed.text
-    assert list_documents(snapshot, query='"ferry" OR "weir"').total == 3
 
 
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
@@ -472,14 +329,6 @@ def test_a_document_is_covered_by_its_passages(snapshot: Snapshot, texts: dict[s
     assert " ".join(text[one["char_start"] : one["char_end"]] for one in sources).split() == text.split()
 
 
-def test_neighbours_are_added_on_both_sides(snapshot: Snapshot) -> None:
-    rows = snapshot.rows("passages", "position = 1", ["n", "part", "parts", "document_id"]).to_pylist()
-    alone = get_source(snapshot, [packing_budget.passage_alias(rows[0])], max_tokens=9000).sources
-    around = get_source(snapshot, [packing_budget.passage_alias(rows[0])], max_tokens=9000, around=1).sources
-    assert len(alone) == 1 and len(around) > 1 and alone[0] in around
-    assert [one["char_start"] for one in around] == sorted(one["char_start"] for one in around)
-
-
 def test_unknown_sources_are_named_and_only_unknown_ones_are_an_error(snapshot: Snapshot) -> None:
     assert "t99999" in get_source(snapshot, ["t1", "t99999"]).hint
     with pytest.raises(NotFound, match=r"text units t1 to t\d+"):
@@ -487,11 +336,6 @@ def test_unknown_sources_are_named_and_only_unknown_ones_are_an_error(snapshot: 
     with pytest.raises(BadInput):
         get_source(snapshot, [])
     assert "first 50" in get_source(snapshot, [f"t{n}" for n in range(1, 60)]).hint
-
-
-def test_what_does_not_fit_is_named_in_the_next_call(snapshot: Snapshot) -> None:
-    result = get_source(snapshot, ["d1"], max_tokens=700)
-    assert result.truncated and result.next_call.startswith('get_source(ids=["t')
 
 
 # ---- retrieval -----------------------------------------------------------------------------------
@@ -521,78 +365,3 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     without = titles(Weights(title_link=0.0))
     assert "Ilse Brandt" not in without[: titles(Weights()).index("Ilse Brandt") + 1]
     assert "Ilse Brandt" not in titles(Weights(named_title=0, title_link=0, shared_name=0))[:3]
-
-
-# ---- references given to get_source --------------------------------------------------------------
-
-
-REFERENCES = (
-    InlineText("Marta Olsen built the harbour crane in Bergen.", "a", "Crane"),
-    InlineText("Nils Olsen painted the harbour of Bergen.", "d1", "Painting"),
-    InlineText("The harbour of Turku has a museum.", "t1", "Museum"),
-    InlineText("Sofia Virta leads the museum of Turku.", "report t1", "Leader"),
-    InlineText("The ferry to Mariehamn leaves at noon.", "[d1] ferry, d2", "Ferry"),
-)
-
-
-@pytest.fixture(scope="module")
-def referenced(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    home = tmp_path_factory.mktemp("references")
-    index_documents(home / "c", IndexRequest(texts=REFERENCES), Settings(home=home))
-    return open_snapshot(home / "c")
-
-
-@pytest.mark.parametrize("text", REFERENCES, ids=lambda text: str(text.id))
-def test_a_uri_that_holds_an_id_is_read_as_a_uri(referenced: Snapshot, text: InlineText) -> None:
-    for given in (f"text:{text.id}", f" text:{text.id} ", f"[text:{text.id}]"):
-        (source,) = get_source(referenced, [given]).sources
-        assert (source["uri"], source["title"]) == (f"text:{text.id}", text.title)
-
-
-@pytest.mark.parametrize(
-    "given",
-    ["t1 t2", "t1, t2", "[t1][t2]", "[t1, t2]", "(t1; t2)", "t1/t2", "Sources (t1, t2)", "[Data: Sources (t1, t2, +more)]", "T1 and t2",
-     "[Data: Sources (t1); Sources (t2)]"],
-)  # fmt: skip
-def test_a_list_of_ids_may_be_one_string(referenced: Snapshot, given: str) -> None:
-    assert {one["id"] for one in get_source(referenced, [given]).sources} == {"t1", "t2"}
-
-
-def test_the_next_call_for_sources_never_asks_for_the_same_again(tmp_path: Path) -> None:
-    words = "amber birch cedar delta ember fjord grove haven inlet jetty knoll ledge marsh north otter plain quay reed".split()
-    texts = tuple(InlineText(" ".join(f"The {word} of part {n} fell to the people of the place." for n in range(30))) for word in words)
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    ids, room = [f"d{n}" for n in range(1, 19)], 200
-    for _ in range(60):
-        call = get_source(found, ids, query="what fell?", max_tokens=room).next_call
-        if not call:
-            return
-        after = json.loads(call[call.index("[") : call.index("]") + 1])
-        larger = re.search(r"max_tokens=(\d+)", call)
-        assert after != ids or (larger and int(larger[1]) > room), call
-        ids, room = after, int(larger[1]) if larger else room
-    pytest.fail("there was always another call")
-
-
-def test_a_question_on_a_source_without_sentences_or_with_one_long_one_loses_nothing_silently(tmp_path: Path) -> None:
-    long = "The list of the mill names " + ", ".join(f"item{n} of the mill" for n in range(300)) + " and a fine."
-    texts = ("![](a.png)\n\n---\n", long, "The court fined the mill in the spring of 1999.")
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    known = found.rows("documents", "", ["n"])["n"].to_pylist()
-    for ids in ([f"d{n}" for n in known], *([f"d{n}"] for n in known)):
-        result = get_source(found, ids, query="the mill's fine")
-        assert all(f'"{one}"' in str(result.sources) or f"'{one}'" in str(result.sources) or one in result.hint for one in ids), result
-
-
-def test_identifiers_and_words_beside_an_address_are_found(tmp_path: Path) -> None:
-    texts = (
-        InlineText('{"id": 1, "url": "https://a.example/x#y", "name": "Zeppelinfahrt"}', "one", "One"),
-        InlineText("|https://x.example/?q=1|Ariel|", "two", "Two"),
-        InlineText('token = fetch("https://api.example/v1?key=" + tokenword)', "three.py", "three.py"),
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    for word, title in (("Zeppelinfahrt", "One"), ("Ariel", "Two"), ("tokenword", "three.py")):
-        assert [one.title for one in local_search(snapshot, word).citations] == [title]

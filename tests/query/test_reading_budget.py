@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing.budget import passage_alias
-from graphrag_mcp.query import times, title_list
 from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.documents import list_documents
-from graphrag_mcp.query.entity import get_entity
-from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.dates import in_head
 from graphrag_mcp.types import IndexRequest, InlineText
 
 TITLES = {"03": "Order", "04": "Delay", "05": "Arrival", "06": "First load", "07": "Paint"}
@@ -60,25 +54,6 @@ def test_in_order_of_time_every_relevant_passage_is_seen(crane: Snapshot) -> Non
         assert days == [f"1931-{month}-02" for month in MONTHS], (breadth, text)
 
 
-def test_a_filter_on_dates_that_nothing_passes_says_once_how_many_have_a_date(crane: Snapshot) -> None:
-    found = local_search(crane, "steam crane", filters=["date>=1950"])
-    assert found.state == "not_found" and "0 of 13 documents pass" in found.text
-    assert f"{found.text} {found.hint}".count("8 of 13 documents state no date") == 1
-
-
-def test_an_entity_names_its_documents_by_date_and_the_call_for_what_each_says(crane: Snapshot) -> None:
-    found = get_entity(crane, "Ida Holm")
-    listed = found.text.partition("## Documents")[2]
-    assert re.findall(r"1931-\d\d-02 [\w ]+", listed) == [
-        f"1931-{month}-02 {TITLES[month]}" for month in ("03", "04", "06")
-    ]
-    assert "3 text units of 3 documents" in found.text
-    call = re.search(r'list_documents\(query="(e\d+)"\)', found.hint)
-    assert call
-    every = list_documents(crane, query=call[1])
-    assert every.total == 3 and 'naming "Ida Holm"' in every.text
-
-
 def test_ids_of_one_document_share_what_is_shown_on_a_question(tmp_path: Path) -> None:
     """The one with most words of the question took all of it, and the others were left out in silence."""
     rich = " ".join(f"The schooner Petrel of the yard carried cargo {n} to Bergen." for n in range(30))
@@ -96,35 +71,6 @@ def test_ids_of_one_document_share_what_is_shown_on_a_question(tmp_path: Path) -
     found = get_source(snapshot, ids, query=asked, max_tokens=1_000)
     shown = re.findall(r"^\[(t[\d.]+)\]", found.text, re.MULTILINE)
     assert len(ids) > 2 and shown == ids, (ids, found.text)
-
-
-def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_path: Path) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    subjects = "crane of Orl lifts timber", "school of Sund teaches sailing", "mill of Kron grinds rye"
-    for n in range(90):
-        (folder / f"note{n:03}.txt").write_text(f"The {subjects[n % 3]} on day {n} of the year. {FILLER}\n")
-    home = tmp_path / "c"
-    index_documents(home, IndexRequest(paths=(str(folder),)), Settings(home=home))
-    snapshot = open_snapshot(home)
-    for given in ({}, {"sort": "title"}):
-        text = list_documents(snapshot, max_tokens=1_000, **given).text
-        assert len(re.findall(r"note\d{3}", text)) > 10, text
-    name = re.search(r"note\d{3}", text)
-    assert name and get_source(snapshot, [name[0]]).text
-    assert ".txt" not in text, "all names have this suffix, and are ids without it"
-
-
-def test_documents_without_a_title_and_with_one_text_share_a_line_of_the_list_and_others_do_not(tmp_path: Path) -> None:
-    folder = tmp_path / "files"
-    folder.mkdir()
-    texts = {"a": "crane", "b": "mill", "c": "crane", "d": "school"}
-    for name, thing in texts.items():
-        (folder / f"{name}.txt").write_text(f"On Monday the council of Orl came to see the {thing}. {FILLER}\n")
-    home = tmp_path / "c"
-    index_documents(home, IndexRequest(paths=(str(folder),)), Settings(home=home))
-    lines = title_list.lines(open_snapshot(home), [*times.documents(open_snapshot(home))], None, by_topic=False)
-    assert sorted(line().partition(":")[0] for line in lines) == ["- a, c", "- b", "- d"]
 
 
 def test_of_several_texts_that_do_not_fit_the_beginning_of_each_is_read_and_the_next_call_goes_on(tmp_path: Path) -> None:
@@ -150,67 +96,8 @@ def test_of_several_texts_that_do_not_fit_the_beginning_of_each_is_read_and_the_
     assert all(f"On day {d} the mill of report {n} ground" in whole for n in range(12) for d in range(60))
 
 
-def test_a_question_to_many_ids_shows_a_sentence_of_each_below_the_name_of_its_document(tmp_path: Path) -> None:
-    def report(n: int) -> str:
-        days = " ".join(f"On day {d} the mill of place {n} ground {d} sacks of rye." for d in range(9, 60))
-        return f"Report {n} is on the mill. {days} In the end the mill of place {n} burned down in a great fire. {FILLER}"
-
-    snapshot = indexed(tmp_path, [InlineText(report(n), f"r{n}") for n in range(15)])
-    ids = [f"d{n}" for n in range(1, 16)]
-    result = get_source(snapshot, ids, query="How did the mill end, was there a fire?", max_tokens=1_500)
-    parts = re.split(r"^\[t[\d.]+\] r(\d+)\b", result.text, flags=re.MULTILINE)
-    shown = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
-    assert sorted(shown) == list(range(15))
-    assert all(f"place {n} burned down in a great fire" in text for n, text in shown.items()), result.text
-
-
-@pytest.mark.parametrize(
-    "line, date",
-    [
-        ("Live Science: The Most Interesting Articles, None, 2023-11-09", "2023-11-09"),
-        ("The Gazette, Ana Ruiz and Bo Lee, 4 May 2023", "2023-05-04"),
-        (
-            "The barge was sold on the quay of Orl in the spring, and later 2023-05-04 was painted",
-            "",
-        ),
-        ("It was first lit on 4 May 2023", ""),
-        ("Lit, 4 May 2023, and put out, 5 June 2023", ""),
-    ],
-)
-def test_a_line_of_the_head_that_ends_in_a_date_set_apart_dates_its_text(line: str, date: str) -> None:
-    assert in_head(f"# The barge of Orl\n\n{line}\n\n{FILLER}") == date
-
-
 def words(n: int) -> str:
     return " ".join(f"{'bdfgkl'[(n + at) % 6]}{'aeiou'[n % 5]}{'mnrst'[at]}{'aeiou'[n // 5 % 5]}{n}" for at in range(5))
-
-
-def test_behind_what_is_on_the_question_a_few_weaker_lines_stand(tmp_path: Path) -> None:
-    """A list of 1,100 tokens had three lines, "253 more hold some of its words", and an empty rest; filled with
-    weaker lines a result cost an agent with a reading budget its next look."""
-
-    cranes = [
-        InlineText(f"The steam crane of {words(n)} lifted timber in the harbour.", f"crane{n}")
-        for n in range(25)
-    ]
-    others = [
-        InlineText(
-            f"With {words(n)} sheep a crane left for good, it was told in the harbour and in all of the town.",
-            f"ship{n}",
-        )
-        for n in range(30, 90)
-    ]
-    snapshot = indexed(tmp_path, [*cranes, *others])
-    asked = "What did the steam crane lift in the harbour?"
-    for call in (
-        partial(global_search, snapshot, asked),
-        partial(list_documents, snapshot, query=asked),
-        partial(local_search, snapshot, asked, form=Form("sentences")),
-    ):
-        found = call(max_tokens=2_500)
-        text, _, weaker = found.text.partition("\nWeaker:\n")
-        assert text.count("steam crane of") == 25 and "sheep" not in text, text
-        assert "steam crane of" not in weaker and weaker.count("- [t") == 10 and not found.more, found.text
 
 
 def test_a_list_on_several_subjects_has_a_part_for_each_and_no_document_twice(tmp_path: Path) -> None:
@@ -245,41 +132,6 @@ def test_a_list_on_several_subjects_has_a_part_for_each_and_no_document_twice(tm
         assert "\n\n" not in list_documents(snapshot, query=one).text, one
 
 
-def test_a_long_document_on_the_question_has_as_many_lines_as_others_leave_room_for(tmp_path: Path) -> None:
-    """It had six at most, and single words of the question in other documents filled the result."""
-    places = [f"The schooner Petrel carried {words(n)} to the port of Orl. {FILLER} " + f"{FILLER} " * 14 for n in range(12)]
-    others = [InlineText(f"A port of {words(30 + n)} was closed. " + f"{FILLER} " * 60, f"o{n}") for n in range(4)]
-    title = "The log of the yard of Orl and of all of its ships"
-    snapshot = indexed(tmp_path, [InlineText("\n\n".join(places), "log", title), *others])
-    text = global_search(snapshot, "What did the schooner Petrel carry to the port of Orl?").text
-    lines = [line for line in text.splitlines() if "schooner Petrel carried" in line]
-    assert len(lines) == 8, text
-    assert title in lines[0] and all(title not in line and "The log of the yard" in line for line in lines[1:]), text
-
-
-def test_a_passage_of_a_file_without_a_title_says_how_its_document_begins(tmp_path: Path) -> None:
-    begins = "Crane of Orl sold to Kron The works of Kron have bought the steam crane of the harbour of Orl."
-    parts = [f"{begins} " + f"{FILLER} " * 18, f"{FILLER[:-1]} again. " * 18]
-    parts.append("Ida Holm paid 400 crowns for the boiler. The rest was scrap.")
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "n17.txt").write_text("\n\n".join(parts))
-    (folder / "n18.txt").write_text(f"A barn of Sund had doors. {FILLER}")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path / "c"))
-    snapshot, asked = open_snapshot(tmp_path / "c"), "What did Ida Holm pay for the boiler?"
-    text = local_search(snapshot, asked).text
-    named = r"\[t1\.\d\] n17\.txt \(Crane of Orl sold to Kron The [^):]*…\)"
-    assert re.search(rf"{named}\n", text), text
-    for listed in (
-        list_documents(snapshot, query=asked).text,
-        global_search(snapshot, asked).text,
-        local_search(snapshot, asked, form=Form("sentences")).text,
-    ):
-        assert re.search(rf"- {named}: Ida Holm paid 400 crowns", listed), listed
-    text = get_source(snapshot, ["t1", "t2"], query=asked).text
-    assert "Crane of Orl sold to Kron" in text and "400 crowns" in text, text
-
-
 def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Path) -> None:
     texts = [
         InlineText("The steam crane of Orl was sold to Kron.", "a", "Crane"),
@@ -296,85 +148,12 @@ def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Pat
     assert "## Did Kron Sund sweep a berth with the crew of the yard?\nNot in these: 'Kron Sund'." in crew and crew.count("Not in these") == 1, crew
 
 
-def test_sentences_that_differ_in_a_number_are_lines_of_their_own_and_subjects_left_out_are_told(tmp_path: Path) -> None:
-    """10 dollars stood for 12 dollars of a later year, which was named by its id alone."""
-    sums = [InlineText(f"The honey revenue of the island was {n} dollars.", f"honey{n}") for n in (10, 12)]
-    twin = InlineText("The honey revenue of the island was 10 dollars.", "copy")
-    snapshot = indexed(tmp_path, [*sums, twin, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
-    text = list_documents(snapshot, query="honey revenue").text
-    assert text.startswith("3 documents") and list_documents(snapshot, query="honey revenue", max_tokens=200).text.count("(also t") == 1
-    assert "was 10 dollars." in text and "was 12 dollars." in text and "(also t" in text, text
-    many = ", ".join(f"subject{n}" for n in range(13))
-    assert "Only the first 12 subjects were looked for." in list_documents(snapshot, query=many).hint
-
-
-def test_a_document_without_a_word_of_the_question_says_so_and_how_it_begins(tmp_path: Path) -> None:
-    texts = (
-        InlineText("The harbour of Orrin froze. A judge ordered a settlement between the two shipyards.", "a.txt"),
-        InlineText("The keeper left in May. Nobody knows why she left. Her dog stayed in the lighthouse.", "b.txt"),
-    )
-    index_documents(tmp_path / "two", IndexRequest(texts=texts), Settings(home=tmp_path))
-    text = get_source(open_snapshot(tmp_path / "two"), ["a.txt", "b.txt"], query="judge settlement").text
-    first, second = text.split("\n\n")
-    assert "judge ordered a settlement" in first and "no word" not in first
-    assert "(no word of the question)\nThe keeper left in May." in second
-
-
-def test_a_subject_whose_documents_are_listed_above_names_them(tmp_path: Path) -> None:
-    """An agent was told that no document says anything on phishing, which two documents above did."""
-    trap = InlineText("A worm spread by phishing mails in May. The bank closed its counters.", "trap.txt")
-    snapshot = indexed(tmp_path, [trap, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
-    text = list_documents(snapshot, query="worm, phishing").text
-    assert 'No document says anything on "phishing"' not in text and "Listed above: 1 document." in text, text
-
-
-def test_sentences_that_differ_in_a_name_are_lines_of_their_own_and_those_in_the_same_words_are_counted(tmp_path: Path) -> None:
-    """Ten ferries of ten towns were one line, and a count by year knew one document."""
-    towns = [InlineText(f"The ferry of {town} was sold at the autumn market of the island for a very small sum.", town, metadata={"date": "2011-05-02"}) for town in ("Orl", "Kron", "Sund")]
-    copies = [InlineText("The barge was broken up on the beach in the spring, and its boiler was kept.", f"barge{n}", metadata={"date": "2012-05-02"}) for n in range(3)]
-    snapshot = indexed(tmp_path, [*towns, *copies])
-    text = list_documents(snapshot, query="ferry sold market").text
-    assert all(f"The ferry of {town} was sold" in text for town in ("Orl", "Kron", "Sund")), text
-    text = list_documents(snapshot, query="barge boiler").text
-    assert text.startswith("3 documents ranked") and "2 of them in the words of another" in text and text.count("- [t") == 1, text
-    for query, counted in (("barge boiler", "- 2012, 3 documents"), ("ferry sold market", "- 2011, 3 documents")):
-        assert counted in list_documents(snapshot, query=query, by="year").text
-
-
-def test_sentences_that_differ_in_grammar_or_in_the_order_of_words_are_lines_of_their_own(tmp_path: Path) -> None:
-    """A bridge that is not safe stood for one that is."""
-    texts = ("The bridge of Orl is safe for carts.", "The bridge of Orl is not safe for carts.", "Kron sued Sund over two carts.", "Sund sued Kron over two carts.")
-    text = list_documents(indexed(tmp_path, [InlineText(each, f"n{n}") for n, each in enumerate(texts)]), query="carts").text
-    assert all(each in text for each in texts) and "(also" not in text, text
-
-
-def test_a_name_in_quotes_with_a_comma_is_one_of_several_subjects(tmp_path: Path) -> None:
-    texts = ("Acme, Inc. sold the yard.", "Nine hives of bees stood in the orchard.", "Rain fell.")
-    snapshot = indexed(tmp_path, [InlineText(text, f"n{n}") for n, text in enumerate(texts)])
-    acme, bees = list_documents(snapshot, query='"Acme, Inc.", bees').text.split("\n\n")
-    assert "Acme, Inc. sold the yard." in acme and "Nine hives of bees" in bees
-    assert list_documents(snapshot, query="rain, 1,000 hives").text.count("\n\n") == 1
-
-
 def test_a_list_of_titles_has_whole_titles_and_each_once(tmp_path: Path) -> None:
     title = "What the harbour board decided on the toll of the northern bridge in May"
     named = [InlineText(f"The toll of bridge {words(n)} was raised. {FILLER}", f"n{n}", f"{title} {n % 40}") for n in range(80)]
     text = list_documents(indexed(tmp_path, named), max_tokens=4_000).text
     assert text.startswith("80 documents.") and text.count("- [") == 40 and "…" not in text, text
     assert all(re.search(rf"- \[t\d+\] \[t\d+\] {title} {n}$", text, re.MULTILINE) for n in range(40)), text
-
-
-def test_of_a_title_that_many_documents_have_each_is_listed_with_its_path(tmp_path: Path) -> None:
-    """A thousand chats of one title were one line of ids, of which a result holds the first."""
-    chats = [InlineText(f"The toll of bridge {words(n)} was raised. {FILLER}", f"chats/n{n}", "Conversation") for n in range(80)]
-    lines = list_documents(indexed(tmp_path, chats), max_tokens=4_000).text.splitlines()
-    assert all(sum(line.endswith(f" Conversation (text:chats/n{n})") for line in lines) == 1 for n in range(80)), lines
-
-
-@pytest.mark.parametrize("wrong", ["type=md", "rating>=3"])
-def test_a_filter_that_says_nothing_of_documents_is_refused(crane: Snapshot, wrong: str) -> None:
-    with pytest.raises(BadInput, match="says nothing of documents"):
-        list_documents(crane, filters=[wrong])
 
 
 def test_a_sentence_that_answers_two_of_several_questions_stands_once(tmp_path: Path) -> None:
@@ -388,33 +167,3 @@ def test_a_sentence_that_answers_two_of_several_questions_stands_once(tmp_path: 
     text = several([("", open_snapshot(tmp_path / "c"))], asked, request).text
     assert text.count("was dredged by Mara Quist") == 1 and "See also [t1] above." in text
     assert text.count("lost its pears") == 1
-
-
-def test_a_line_of_several_sentences_has_those_alone_that_no_other_question_has_shown(tmp_path: Path) -> None:
-    log = "The harbour of Orrin was dredged by Mara Quist in spring.\n\n" + "The log says nothing of this day.\n\n" * 60
-    texts = (InlineText(f"{log}The harbour of Orrin was sold to Ida Holm in autumn.", "a.txt"),)
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    request = Request("", form=Form(breadth="sentences"), max_tokens=2_000)
-    asked = ["dredged by Mara Quist in spring", "what happened to the harbour of Orrin"]
-    text = several([("", open_snapshot(tmp_path / "c"))], asked, request).text
-    assert text.count("was dredged by Mara Quist") == 1 and text.count("sold to Ida Holm") == 1, text
-
-
-def test_a_citation_of_several_questions_has_what_was_shown_of_it_first(tmp_path: Path) -> None:
-    log = "The harbour of Orrin was dredged by Mara Quist in spring. " + "The log says nothing of this day. " * 20
-    snapshot = indexed(tmp_path, [InlineText(f"{log}The harbour of Orrin was sold to Ida Holm in autumn.", "a.txt")])
-    request = Request("", form=Form(breadth="sentences"), max_tokens=2_000)
-    result = several([("", snapshot)], ["dredged by Mara Quist in spring", "sold to Ida Holm in autumn"], request)
-    assert [cited.text for cited in result.citations] == ["The harbour of Orrin was dredged by Mara Quist in spring."]
-    assert "sold to Ida Holm" in result.text
-
-
-def test_weaker_passages_of_several_questions_stand_below_a_line_that_says_so(tmp_path: Path) -> None:
-    texts = [InlineText(f"Mara Quist dredged the harbour of Orrin in spring{more}.", name) for name, more in
-             (("spring", ""), ("boats", ", and the boats of Sund came back to it in May"))]  # fmt: skip
-    texts += [InlineText("Mara Quist dredged the canal of Orrin in spring.", "canal")]
-    texts += [InlineText(f"The ferry of {words(n)} left at noon. {FILLER}", f"f{n}") for n in range(30)]
-    asked = ["Who dredged the harbour of Orrin in spring?", "When did the ferry leave?"]
-    first = several([("", indexed(tmp_path, texts))], asked, Request("", form=Form())).text.partition("\n## When")[0]
-    above, mark, below = first.partition("\nWeaker:\n")
-    assert mark and "spring" in above and "] boats" in above and "dredged the canal" in below, first

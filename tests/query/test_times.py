@@ -14,16 +14,13 @@ from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import history
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query import local, timeline, times
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text import dates
 from graphrag_mcp.text.temporal import When, anchors, expressions
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
@@ -135,12 +132,6 @@ def test_list_documents_takes_filters_on_time(harbour: Snapshot) -> None:
     assert "state no date" in list_documents(harbour, filters=["said>=2024"]).hint
 
 
-@pytest.mark.parametrize("written", ["when=yesterday", "said>=2023-02-30", "as_of>=2024"])
-def test_a_filter_on_time_that_says_nothing_is_refused(harbour: Snapshot, written: str) -> None:
-    with pytest.raises(BadInput):
-        local_search(harbour, "harbour crane", filters=[written])
-
-
 # ---- timelines ---------------------------------------------------------------------------------------
 
 JOBS = (
@@ -165,37 +156,6 @@ def test_a_timeline_is_in_the_order_of_days(jobs: Snapshot) -> None:
     assert "Norrland" in lines[0] and "Baltic" in lines[2]  # nothing is withdrawn
     assert "said 2022-05-05; Yesterday = 2022-05-04" in lines[1]
     assert "1 statement" in found.hint and "without a date" in found.hint
-
-
-def test_a_timeline_that_does_not_fit_keeps_what_tells_most_over_all_its_time(tmp_path: Path) -> None:
-    talks = tuple(
-        InlineText(
-            f"Idris: I sold boat number {day} at the fair yesterday.\nTomasz: Idris, the weather of that day was fine.\nIdris: Yes.\nTomasz: Bye.", f"n{day}", "", {"date": f"2024-03-{day:02}"}
-        )
-        for day in range(2, 28)
-    )  # fmt: skip
-    index_documents(tmp_path / "c", IndexRequest(texts=talks), Settings(home=tmp_path))
-    found = get_entity(open_snapshot(tmp_path / "c"), "Idris", order="time", max_tokens=700)
-    days = [line[2:12] for line in found.text.splitlines() if line.startswith("- ")]
-    assert f"of which the {len(days)} that tell most, by time" in found.text and 5 < len(days) < 26
-    assert days == sorted(days) and "weather" not in found.text
-
-
-def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
-    text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
-    assert "met Pelle Krans" in text and "Norrland" not in text
-    assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
-
-
-def test_a_timeline_of_a_filter_and_a_question(jobs: Snapshot) -> None:
-    text = list_documents(jobs, by="statement").text
-    lines = [line for line in text.splitlines() if line.startswith("- ")]
-    assert [line[2:17].removesuffix(" Ida") for line in lines] == ["said 2021-02-03", "2022-05-04 Yest", "said 2023-06-01"]
-    assert "1 statement without a date is left out." in text
-    some = list_documents(jobs, by="statement", filters=["when=2022-05"])
-    assert some.total == 1 and "Pelle Krans" in some.text
-    assert list_documents(jobs, by="statement", filters=["date>=2023"]).total == 1
-    assert list_documents(jobs, by="statement", query="lunch at the harbour", filters=["said=2022"]).total == 1
 
 
 # ---- what changed ------------------------------------------------------------------------------------
@@ -293,67 +253,6 @@ def test_no_date_is_invented(every: int) -> None:
     assert seen > 20
 
 
-def test_dates_of_front_matter_are_no_anchors_and_only_its_date_is_the_document_s(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    body = "The pier of Turku was opened yesterday by Ida Holm.\n"
-    (folder / "dated.md").write_text(f"---\ndate: 2022-01-10\nvalid_until: 2024-06-30\nstart: 2030-01-01\n---\n{body}", "utf-8")
-    (folder / "undated.md").write_text(f"---\nvalid_until: 2024-06-30\nstart: 2030-01-01\nstatus: [draft, weird]\n---\n{body}", "utf-8")
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    text = list_documents(snapshot, by="statement").text
-    assert re.findall(r"yesterday = (\S+)\)", text) == ["2022-01-09"] and "1 statement without a date" in text
-    assert [fact["date"] for fact in times.documents(snapshot).values()] == ["2022-01-10", ""]
-    assert "valid_until" not in list_documents(snapshot).text.partition("by Ida")[0].rpartition(": ")[2]
-    assert any("status: draft" in one for one in times.validity(snapshot).values())
-
-
-# ---- the hour of a document ------------------------------------------------------------------------------
-
-SHIFT = (
-    InlineText("Ola Lund wrote: the north pump of the mill is broken and stands still.", "a-evening", "Log", {"date": "2023/05/20 (Sat) 21:51"}),
-    InlineText("Ola Lund wrote: the north pump of the mill is repaired and runs again.", "z-morning", "Log", {"date": "2023-05-20T05:10:00-04:00"}),
-    InlineText("Ola Lund wrote: the north pump of the mill is watched and tested daily.", "m-day", "Log", {"date": "2023-05-20"}),
-    InlineText("Ola Lund wrote: the north pump of the mill is painted and shines today.", "b-next", "Log", {"date": "2023-05-21 00:00:00"}),
-)  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def shift(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    home = tmp_path_factory.mktemp("shift")
-    index_documents(home / "corpora" / "shift", IndexRequest(texts=SHIFT), Settings(home=home))
-    return open_snapshot(home / "corpora" / "shift")
-
-
-def test_the_latest_of_a_day_counts_most_and_results_show_the_hours(shift: Snapshot) -> None:
-    found = [hit.document_id for hit in local.find(shift, "What is the latest on the north pump on 2023-05-20?").passages]
-    facts = times.documents(shift)
-    of_day = [facts[id]["uri"] for id in found if facts[id]["date"] == "2023-05-20"]
-    assert of_day[0] == "text:a-evening"
-    shown = local_search(shift, "north pump of the mill", max_tokens=3000).text
-    assert "2023-05-20 21:51" in shown and "(said" not in shown
-
-
-@pytest.mark.parametrize(
-    ("written", "day", "clock"),
-    [
-        ("2023/05/20 (Sat) 02:21", "2023-05-20", "02:21"),
-        ("1:14 pm on 25 May, 2023", "2023-05-25", "13:14"),
-        ("12:05 am, 3 May 2023", "2023-05-03", "00:05"),
-        ("Thu, 25 May 2023 10:12:00 +0200", "2023-05-25", "10:12:00+02:00"),
-        ("3. Mai 2023, 14:30 Uhr", "2023-05-03", "14:30"),
-        ("2023年5月20日 14:30", "2023-05-20", "14:30"),
-        ("1684585865", "2023-05-20", "12:31:05Z"),
-        ("2023-05-20T00:00:00Z", "2023-05-20", ""),
-        ("2023-05-20", "2023-05-20", ""),
-        ("May 2023", "2023-05", ""),
-        ("2023-05-20 25:61", "", ""),
-    ],
-)  # fmt: skip
-def test_the_clock_of_metadata_is_read_and_never_made_up(written: str, day: str, clock: str) -> None:
-    assert (dates.of_metadata({"date": written}), dates.clock({"date": written})) == (day, clock)
-
-
 # ---- turns and months in results ---------------------------------------------------
 
 TURNS = """[31/12/2023, 10:00] Ana Ruiz: We repaired the harbour crane yesterday with Ben Holm.
@@ -385,32 +284,6 @@ def test_as_of_and_said_hold_for_each_turn(talk: Snapshot, wanted: str) -> None:
     assert "[t1] chat 2023-12-31\n" in found.text  # not the whole document
 
 
-def test_a_passage_in_full_tells_what_relative_dates_mean(talk: Snapshot) -> None:
-    text = get_source(talk, ["t1"]).text
-    assert "(said 2023-12-31; yesterday = 2023-12-30; said 2024-02-01;" in text
-    assert "yesterday =" not in get_source(talk, ["t1"], raw=True).text
-
-
-def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_path: Path) -> None:
-    from graphrag_mcp.query.render import Form
-
-    said = "The fence was painted on 3 May 2023 by Ana Lopez. The fence was broken on 7 August 2023 by Ben Carter. The fence was mended on 9 September 2024 by Carla Diaz."
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(said, "minutes", "Minutes"),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    for day, what in (("2023-05", "painted"), ("2023-08", "broken"), ("2024-09", "mended")):
-        for text in (local_search(snapshot, "fence", filters=[f"when={day}"], form=Form("sentences")).text, list_documents(snapshot, query="fence", filters=[f"when={day}"]).text):
-            assert what in text and text.count("The fence was") == 1
-
-
-def test_a_timeline_counts_what_it_leaves_out(talk: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert get_entity(talk, "Ana Ruiz", order="time").hint == "1 statement without a date is left out."
-    monkeypatch.setattr(timeline, "UNITS", 2)
-    assert "2 passages not read are left out" in get_entity(talk, "Ana Ruiz", order="time").hint
-    assert timeline.left_out((2, "statements", "without a date"), (1, "passages", "not read")) == "2 statements without a date and 1 passage not read are left out."
-    monkeypatch.setattr(timeline, "UNITS", 1)
-    assert "3 passages not read are left out" in list_documents(talk, by="statement").text
-
-
 def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tmp_path: Path) -> None:
     names = ["Tobias Fenn", "Marta Quill", "Jonas Abel", "Lena Marsh"]
     texts = [InlineText(f"# Doc {n}\n\nOn 3 March 2023 {name} resigned from Harbour Trust in Kiel.", f"d{n}") for n, name in enumerate(names)]
@@ -423,9 +296,3 @@ def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tm
         for name in ("edited", "fresh")
     ]
     assert order[0] == order[1] == names
-
-
-def test_a_document_without_a_date_passes_no_filter_on_dates_also_not_an_unequal_one(tmp_path: Path) -> None:
-    texts = (InlineText("The pier was late.", "dated", "", {"date": "2023-01-01"}), InlineText("The pier was early.", "undated"))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    assert list_documents(open_snapshot(tmp_path / "c"), filters=["date!=2022"]).total == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -117,21 +116,6 @@ def test_a_corpus_of_a_folder_above_the_roots_is_not_updated(app: App, project: 
     assert app.corpus_to_update("", []) == corpus_name(project)
 
 
-def test_a_corpus_of_a_later_release_keeps_no_other_from_being_made_or_read(app: App, project: Path) -> None:
-    docs = project / "docs"
-    folders = {"docs": {"path": str(docs), "kind": "folder"}}
-    later = Manifest("later", generation=1, sources=folders, format=manifest.FORMAT + 1)
-    manifest.commit(app.folder("later"), later)
-    assert app.corpus_to_update("", [str(project)]) == corpus_name(project)
-    with connected(build_server(app)) as call:
-        said = call.good("index_documents", paths=["."], wait_seconds=50)
-        assert said["corpus"] == corpus_name(project) and said["status"] == "done"
-    other = App(Settings(home=app.home, roots=(docs,)))
-    indexed(other, "papers", docs=str(docs))
-    shutil.rmtree(app.folder(corpus_name(project)))
-    assert other.corpus_for_reading() == other.corpus_to_update("", [str(docs)]) == "papers"
-
-
 def test_reading_takes_the_first_roots_corpus_else_the_only_one_else_asks(app: App, project: Path, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"no index yet.*index_documents"):
         app.corpus_for_reading()
@@ -145,13 +129,6 @@ def test_reading_takes_the_first_roots_corpus_else_the_only_one_else_asks(app: A
     indexed(app, corpus_name(project), project=str(project))
     assert app.corpus_for_reading() == corpus_name(project)
     assert app.corpus_for_reading("another") == "another"
-
-
-def test_an_unknown_corpus_is_answered_with_the_nearest_name_first(app: App) -> None:
-    for corpus in ("alpha", "papers-2024", "zeta"):
-        indexed(app, corpus)
-    with pytest.raises(NotFound, match="one of: papers-2024, alpha, zeta"):
-        app.corpus_for_reading("paper-2024")
 
 
 def test_a_corpus_whose_manifest_was_lost_is_still_there(app: App) -> None:
@@ -194,11 +171,6 @@ def test_what_is_no_path_is_refused_with_advice(app: App, path: str) -> None:
     with pytest.raises(BadInput) as caught:
         app.allowed(path)
     assert not isinstance(caught.value, OutsideRoots)
-
-
-def test_a_missing_file_is_answered_with_the_nearest_name(app: App) -> None:
-    with pytest.raises(BadInput, match=r"no file or folder 'dosc'. Nearest there: docs"):
-        app.allowed("dosc")
 
 
 def test_a_loop_of_links_is_an_error_and_not_a_hang(app: App, project: Path) -> None:
@@ -323,18 +295,3 @@ def test_one_damaged_corpus_does_not_keep_the_others_from_being_used(app: App, p
         assert call.good("local_search", query="Who is Anna?")["text"]
     done = run_cli("status", "--home", app.home, "--corpus", "c")
     assert done.returncode == 0 and "damaged" in done.stdout, done.stderr
-
-
-def test_a_copy_of_a_corpus_with_an_odd_name_is_left_out_with_one_sentence(app: App, project: Path) -> None:
-    indexed(app, "c", project=str(project))
-    for name in ("c (copy)", "c:2"):
-        shutil.copytree(app.folder("c"), app.home / "corpora" / name)
-    shutil.copytree(app.folder("c"), app.home / "corpora" / ".hidden")
-    assert app.corpora() == ["c"] and app.corpus_for_reading() == "c"
-    with connected(build_server(app)) as call:
-        said = call.good("graph_status")
-        assert said["corpus"] == "c" and "Left out of corpora: 'c (copy)', 'c:2', since" in said["text"]
-    done = run_cli("status", "--home", app.home)
-    assert done.returncode == 0 and "'c (copy)'" in done.stdout, done.stderr
-    done = run_cli("doctor", "--home", app.home, "--json")
-    assert "Traceback" not in done.stderr and "'c (copy)'" in done.stderr

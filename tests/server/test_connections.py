@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -12,10 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.connections import Server, listening, most_connections
-from graphrag_mcp.errors import Damaged, GraphRAGError, out_of_files
-from graphrag_mcp.store.manifest import writing
-from graphrag_mcp.tools.contract import ToolError, telling
+from graphrag_mcp.connections import Server, listening
 from tests.support.http_server import HOST, asked, running, served
 from tests.support.workload import until
 
@@ -194,10 +190,6 @@ def test_when_all_connections_are_served_another_is_refused() -> None:
     asyncio.run(story())
 
 
-def test_half_of_the_files_of_a_process_are_left_for_the_index() -> None:
-    assert most_connections() <= max(16, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-
-
 NO_LIMITS = """
 import asyncio, logging, sys
 from pathlib import Path
@@ -226,23 +218,3 @@ def test_a_server_without_descriptors_says_so_once_and_goes_on(tmp_path: Path, s
     said = log.read_text("utf-8")
     assert said.count("socket.accept() out of system resource") == 1 and "Too many open files" in said
     assert len(said) < 3_000
-
-
-# ---- what is said of it ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("error", [OSError(24, "Too many open files", "a"), RuntimeError("LanceError(IO): (os error 24)")])
-def test_missing_descriptors_are_not_taken_for_a_damaged_index_or_a_full_disk(error: Exception, tmp_path: Path) -> None:
-    with pytest.raises(ToolError) as told, telling("local_search"):
-        try:
-            raise error
-        except Exception as cause:
-            raise Damaged("the truth segment cannot be read", "Run graphrag-mcp doctor --repair") from cause
-    with pytest.raises(GraphRAGError) as written, writing(tmp_path):
-        raise error
-    with pytest.raises(ToolError) as plain, telling("local_search"):
-        raise error
-    for caught in (told, written, plain):
-        assert "too many files open" in str(caught.value) and "ulimit -n" in str(caught.value)
-        assert "repair" not in str(caught.value) and "disk space" not in str(caught.value)
-    assert not out_of_files(OSError(28, os.strerror(28)))

@@ -43,25 +43,6 @@ def project(tmp_path: Path) -> Path:
 # ---- what the model sees ---------------------------------------------------------------------------------
 
 
-def test_a_host_that_prefers_structured_content_can_work(project: Path, tmp_path: Path) -> None:
-    """Where there are fields everything that the next call needs is in them; elsewhere the text is all there is."""
-    with connected(build_server(App(Settings(home=tmp_path / "home", roots=(project,))))) as call:
-
-        def seen(tool: str, **arguments: Any) -> dict[str, Any]:
-            result = call(tool, **arguments)
-            return result.structured_content or {"text": result.content[0].text}
-
-        assert seen("index_documents", paths=["."], wait_seconds=40)["status"] == "done"
-        found = seen("local_search", query="Who built the Eddystone Lighthouse?")
-        cited = re.search(r"\[(t\d+(?:\.\d+)?)\]", found["text"])
-        assert "John Smeaton" in found["text"] and cited and set(found) == {"text"}
-        source = seen("get_source", ids=[cited[1]])
-        assert "John Smeaton" in source["text"]
-        walk = seen("drift_search", query="What did the Great Storm do?")
-        step = seen("drift_step", session_id=walk["session_id"], node_id=walk["open_node"], answer="It drowned him.", score=70)
-        assert step["answered"] == 1 and "drowned" in seen("drift_finish", session_id=walk["session_id"])["text"]
-
-
 def test_a_host_that_shows_only_text_can_work(project: Path, tmp_path: Path) -> None:
     """Ids, cursors, sessions and jobs stand in the text itself."""
     with connected(build_server(App(Settings(home=tmp_path / "home", roots=(project,))))) as call:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from graphrag_mcp import logs
-from graphrag_mcp.logs import KINDS, Repeats
+from graphrag_mcp.logs import Repeats
 
 Written = tuple[logging.Logger, list[str], Repeats]
 
@@ -63,12 +63,3 @@ def test_another_kind_and_what_is_no_warning_are_written(written: Written) -> No
         failed(log, KeyError, "one")
         log.warning("one")
     assert lines == ["INFO information", "ERROR one failed", "ERROR one failed", "WARNING one", "INFO information"]
-
-
-def test_kinds_without_end_share_one_count(written: Written) -> None:
-    log, lines, repeats = written
-    letters = [chr(97 + number // 26) + chr(97 + number % 26) for number in range(26 * 26)]
-    for name in letters:
-        log.error(name)
-    assert lines == [f"ERROR {name}" for name in letters[: KINDS + 1]]
-    assert len(repeats.passed) == KINDS + 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 from pathlib import Path
 
 import anyio
@@ -82,23 +80,3 @@ def test_a_tenant_reads_and_writes_its_own_notes_alone(tmp_path: Path) -> None:
         anyio.run(work)
     names = sorted(str(file.relative_to(root)) for file in root.rglob("Mast.md"))
     assert names == ["team-0/notes/Mast.md", "team-1/notes/Mast.md"]
-
-
-def test_a_server_that_only_reads_writes_no_note_by_any_door(tmp_path: Path) -> None:
-    root = tmp_path / "docs"
-    root.mkdir()
-    (root / "ledger.md").write_text(LEDGER, "utf-8")
-    asked = json.dumps({"title": "Mast", "text": "It is high."})
-    with running(command(tmp_path / "home", root, "--read-only"), tmp_path / "log") as (_, port):
-
-        async def work() -> None:
-            async with client(port) as one:
-                assert "write_note" not in [tool.name for tool in (await one.list_tools()).tools]
-                assert (await one.call_tool("write_note", json.loads(asked))).is_error
-
-        anyio.run(work)
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        connection.request("POST", "/api/write_note", asked, {"Content-Type": "application/json"})
-        assert connection.getresponse().status in (403, 404, 405)
-        connection.close()
-    assert not list(root.rglob("Mast*"))

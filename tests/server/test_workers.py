@@ -19,8 +19,6 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from graphrag_mcp.connections import checked
-from graphrag_mcp.errors import BadInput
 from tests.support.http_server import running, served
 from tests.support.workload import PATIENCE, until
 
@@ -129,9 +127,3 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
         until(lambda: len(processes(log)) == 2)
         os.kill(parent, signal.SIGKILL)
         until(lambda: all(map(gone, processes(log).values())))
-
-
-@pytest.mark.parametrize("count", [0, -1, 65])
-def test_a_number_of_workers_that_cannot_be_had_is_refused(count: int) -> None:
-    with pytest.raises(BadInput, match="Give a number from 1 to 64"):
-        checked(count)

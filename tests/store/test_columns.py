@@ -38,24 +38,6 @@ def test_places_of_values_are_those_that_a_dict_would_give(kind: str) -> None:
         assert columns.places("key", wanted).to_pylist() == [at for one in wanted for at in every.get(one, ())]
 
 
-def test_rows_that_came_in_several_pieces_are_taken_in_any_order() -> None:
-    sizes, some = [5, 0, 2, 60, 1, 9], {"text": "a", "start": 1, "weight": 0.5}
-    whole = pa.table({
-        "n": list(range(77)), "names": [["é" * one, ""] * (one % 3) for one in range(77)],
-        "evidence": [[{**some, "start": one}] * (one % 4) for one in range(77)], "terms": ["灯" * (one % 5) for one in range(77)],
-    })  # fmt: skip
-    pieces = [whole.slice(sum(sizes[:at]), size) for at, size in enumerate(sizes)]
-    columns = Columns(pa.concat_tables(pieces))
-    assert {column.num_chunks for column in columns.rows.columns} == {1}
-    for seed in range(20):
-        draw = random.Random(seed)
-        places = pa.array([draw.randrange(77) for _ in range(draw.choice([0, 1, 3, 40]))], pa.int64())
-        names = draw.choice([["n"], ["names", "n"], ["evidence", "terms"]])
-        assert columns.take(places, names).equals(whole.select(names).take(places))
-    assert columns.take(columns.places("n", [70, 2, 99, 8]), ["n"])["n"].to_pylist() == [70, 2, 8]
-    assert len(Columns(whole.slice(0, 0)).places("terms", ["灯"])) == 0
-
-
 def test_rows_in_memory_are_those_that_an_index_finds(folder: Path) -> None:
     kept, read = open_snapshot(folder), open_snapshot(folder, keep=False)
     for table, (_, columns) in KEPT.items():
@@ -69,13 +51,6 @@ def test_rows_in_memory_are_those_that_an_index_finds(folder: Path) -> None:
         words = read.by_key(table, read.rows(table, limit=1)["id"].to_pylist(), "id", ["terms"])["terms"][0].as_py()
         ranked = read.full_text(table, words.split()[:2], 500, ["id"])
         assert ranked.num_rows and kept.full_text(table, words.split()[:2], 500, ["id"]).equals(ranked)
-
-
-def test_a_table_of_too_many_rows_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(KEPT, "passages", (3, None))
-    snapshot = open_snapshot(folder)
-    assert snapshot.by_key("passages", snapshot.rows("passages")["id"].to_pylist()).num_rows == snapshot.count("passages")
-    assert snapshot._kept["passages"] is None
 
 
 @pytest.mark.parametrize(

@@ -57,16 +57,6 @@ def test_a_row_of_which_any_column_was_changed_is_not_believed(tmp_path: Path, c
     assert len(book.verify()) == 1
 
 
-def test_text_that_is_no_utf8_is_not_shown_in_an_error(tmp_path: Path) -> None:
-    filled(tmp_path, 2).close()
-    with sqlite3.connect(tmp_path / NAME) as file:
-        file.execute("UPDATE answers SET text = CAST(x'736563726574ff' AS TEXT) WHERE key = ?", (KEYS[0],))
-    file.close()
-    book = AnswerBook(tmp_path)
-    assert not book.get(KEYS[0]) and book.get(KEYS[1])
-    assert "secret" not in " ".join(book.verify())
-
-
 @pytest.mark.parametrize("damage", ["garbage", "header", "truncated"])
 def test_a_damaged_file_is_a_clear_error_and_salvage_keeps_what_can_be_read(tmp_path: Path, damage: str) -> None:
     filled(tmp_path).close()
@@ -96,26 +86,6 @@ def test_a_damaged_page_costs_its_neighbours_and_no_more(tmp_path: Path) -> None
     raw[middle : middle + 4096] = b"\xff" * 4096
     path.write_bytes(raw)
     assert salvage(tmp_path) > 250
-
-
-def test_of_vectors_that_lost_their_end_those_before_it_are_kept(tmp_path: Path) -> None:
-    book = AnswerBook(tmp_path)
-    for begin in range(0, 2_000, 50):
-        book.put_vectors("e", {f"{number:064x}": os.urandom(1536) for number in range(begin, begin + 50)}, 10)
-    book.close()
-    raw = (tmp_path / NAME).read_bytes()
-    (tmp_path / NAME).write_bytes(raw[: len(raw) * 8 // 10])
-    assert 1_500 < salvage(tmp_path) <= 1_700  # by their keys, which are among them, there would be half
-
-
-def test_a_folder_in_the_place_of_the_book_is_set_aside(tmp_path: Path) -> None:
-    for again in range(2):
-        (tmp_path / NAME).mkdir()
-        (tmp_path / NAME / "notes").write_text("mine")
-        with pytest.raises(Damaged, match="doctor --repair"):
-            AnswerBook(tmp_path).probe()
-        assert salvage(tmp_path) == 0 and not (tmp_path / NAME).exists()
-        assert len(list(tmp_path.glob(f"{NAME}.folder-*/notes"))) == again + 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits the size of files")
@@ -148,17 +118,6 @@ def test_a_damaged_book_is_set_aside_once_when_that_is_asked_for(tmp_path: Path)
     assert open_book(tmp_path, mend=True, needed=True)[1] == ""
     assert path.with_name(f"{NAME}.damaged").read_bytes() == b"no database" * 1000
     assert book.get("k")
-
-
-def test_a_book_that_cannot_be_reached_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
-    (tmp_path / NAME).mkdir()
-    book, note = open_book(tmp_path, mend=True, needed=True)
-    assert book is not None and not note and (tmp_path / NAME).is_dir()
-    with pytest.raises(Damaged, match="doctor --repair"):
-        book.get("k")
-    (tmp_path / "file").write_text("x", "utf-8")
-    with pytest.raises(Damaged, match="cannot be used"):
-        AnswerBook(tmp_path / "file" / "corpus").put([Stored("k", "llm:m", "extract", "t")])
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="this user may write everywhere")
@@ -219,26 +178,6 @@ def test_forgetting_a_kind_leaves_the_others(tmp_path: Path) -> None:
     book.put([Stored("r", "llm:m", "report", "{}")])
     assert book.clear("extract") == 3 and book.kinds() == {"report": 1, "embedding": 50}
     assert book.clear("embedding") == 50 and book.clear() == 1 and not book.kinds()
-
-
-def test_vectors_take_little_more_than_their_numbers_and_a_book_of_before_is_read_and_written(tmp_path: Path) -> None:
-    new, old = tmp_path / "new", tmp_path / "old"
-    old.mkdir()
-    with sqlite3.connect(old / NAME) as before:
-        before.execute(
-            "CREATE TABLE vectors (key TEXT, model TEXT, vector BLOB, tokens INTEGER, time TEXT, mark TEXT, "
-            "PRIMARY KEY (key, model)) WITHOUT ROWID"
-        )
-    vectors = {key: bytes(range(256)) * 6 for key in KEYS}
-    sizes = []
-    for folder in (new, old):
-        book = AnswerBook(folder)
-        for _ in range(2):
-            book.put_vectors("v", vectors, 300)
-        assert book.vectors(KEYS, "v") == vectors and not book.verify()
-        book.close()
-        sizes.append((folder / NAME).stat().st_size)
-    assert sizes[0] < 1.7 * 1536 * len(KEYS) < sizes[1]
 
 
 def test_a_book_that_two_begin_at_once_serves_both(tmp_path: Path) -> None:

@@ -86,21 +86,6 @@ def test_a_manifest_of_a_later_release_is_refused_by_name(tmp_path: Path) -> Non
         manifests.read(tmp_path)
 
 
-def test_a_later_release_may_have_another_check_value_and_a_flipped_bit_is_no_later_release(tmp_path: Path) -> None:
-    manifests.commit(tmp_path, Manifest("kb", 1))
-    path = tmp_path / "manifest.json"
-    body = json.loads(path.read_text("utf-8"))
-    for later in (manifests.FORMAT + 1, 99):
-        path.write_text(json.dumps({**body, "format": later}), "utf-8")
-        with pytest.raises(NewerFormat, match=f"format {later}"):
-            manifests.read(tmp_path)
-    for ours in (manifests.WITHOUT_LOGS, manifests.FORMAT):
-        for flipped in (ours ^ 1 << bit for bit in range(3)):  # of the digit: the others make none
-            path.write_text(json.dumps({**body, "format": flipped, "check": "another"}), "utf-8")
-            read = manifests.read(tmp_path)
-            assert read is not None and read.generation == 1
-
-
 def test_generations_are_kept_for_ten_minutes_and_the_last_twenty_for_ever(tmp_path: Path) -> None:
     for generation in range(1, 31):
         manifests.commit(tmp_path, Manifest("kb", generation))
@@ -173,11 +158,6 @@ def test_the_last_row_of_a_uri_wins_and_what_is_gone_is_gone(tmp_path: Path) -> 
     ]  # fmt: skip
     assert segments[2]["file"] == f"documents-00000009-{segments[2]['sha256'][:8]}.parquet"
     assert segment_store.verify(tmp_path, manifest.segments) == []
-
-
-def test_no_documents_is_an_empty_table_with_the_right_columns(tmp_path: Path) -> None:
-    assert segment_store.live_documents(tmp_path, Manifest("kb"), ["uri", "text"]).to_pylist() == []
-    assert segment_store.load(tmp_path, Manifest("kb"), "documents").schema == schema.DOCUMENT_LOG
 
 
 def test_a_flipped_bit_in_a_segment_is_never_served(tmp_path: Path) -> None:

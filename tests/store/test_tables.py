@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.manifest import Manifest
-from graphrag_mcp.store.schema import KEY, SCALAR, TABLES, VECTORS, check_values, sealed
+from graphrag_mcp.store.schema import KEY, TABLES, VECTORS, check_values, sealed
 from graphrag_mcp.store.tables import Change, apply, compact, open_snapshot
 
 PLAIN = [name for name in TABLES if name not in VECTORS.values()]  # vectors have a length that a model decides
@@ -363,8 +363,3 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged_and_tears_n
         assert sorted(numbers(snapshot.rows("passages"))) == everything
         assert sorted(snapshot.rows("terms")["passages"].to_pylist()) == everything
         assert snapshot.verified("passages", snapshot.rows("passages")).num_rows == len(everything)
-
-
-def test_every_scalar_column_is_one_of_its_table() -> None:
-    unknown = {name: set(columns) - set(TABLES[name].names) for name, columns in SCALAR.items()}
-    assert unknown == dict.fromkeys(TABLES, set())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,6 @@ import pytest
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import entities, rank
-from graphrag_mcp.query.candidates import Candidate
-from graphrag_mcp.query.question import Question
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
@@ -151,27 +148,6 @@ def test_a_passage_without_any_word_of_the_question_is_found_by_its_vector(
     found = rank.retrieve(snapshot, "gulls offspring", vector=near)
     assert titles(snapshot, found)[0] == "Birds" and found.passages[0].total > 0
     assert found.considered["near"] == len(NOTES)
-
-
-def test_words_and_meaning_share_the_score_where_no_passage_holds_what_was_asked(
-    notes: tuple[Snapshot, ScriptedEmbedder],
-) -> None:
-    snapshot, embedder = notes
-    question = "rye bread, painted boats, brackish wells, cliffs and a chapel"
-    plain = rank.retrieve(snapshot, question)
-    both = rank.retrieve(snapshot, question, vector=embedded(embedder, f"Birds\n{NOTES['Birds']}"))
-    assert both.meaning > 0.5
-    assert titles(snapshot, both)[0] == "Birds" != titles(snapshot, plain)[0]
-
-
-def test_the_share_of_meaning_falls_with_what_a_passage_holds_of_the_question() -> None:
-    some = {"p1": Candidate("p1", "d", "", 0, (), "tern terns nest", 2.0)}
-    whole = Question(terms={"terns": 1.0, "tern": 1.5})
-    assert rank.share_of_meaning(whole, some, 9) == 0.0
-    half = replace(whole, terms={**whole.terms, "cliff": 2.5})
-    one = Question(terms={"nest": 2.5, "cliff": 2.5})
-    assert 0.0 < rank.share_of_meaning(half, some, 9) < rank.share_of_meaning(one, some, 9) == 0.5
-    assert rank.share_of_meaning(Question(terms={"gull": 1.0}), some, 9) == 1.0
 
 
 def test_a_question_without_a_vector_is_ranked_as_ever(notes: tuple[Snapshot, ScriptedEmbedder]) -> None:

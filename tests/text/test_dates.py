@@ -14,7 +14,6 @@ from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.filters import documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources.decode import find_title
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -123,62 +122,6 @@ def test_files_are_dated_by_what_they_say(tmp_path: Path) -> None:
     assert "Pier" not in listed and local_search(snapshot, "What happened?", filters=filters).state == "not_found"
 
 
-@pytest.mark.parametrize(("text", "title"), [
-    ("ANNA: Good morning.\n\nBO: Hello.\n\nANNA: Shall we?\n", ""), ("[00:01] so, welcome\n\n[00:04] thanks\n\n[00:09] well\n", ""),
-    ("王：早上好。\n\n李：你好。\n\n王：开始吧。\n", ""), ("Minutes: the pier\n\nAda spoke first.\nBo: no.\n", "Minutes: the pier"),
-    ("The pier\n\nAnna: Good.\n\nBo: Yes.\n\nAnna: So.\n", "The pier"),
-    ("Good morning. If I were wise, I'd go home.\n\nThe pier is old.\n", ""), ("船今天不开。\n\n风太大。\n", ""),
-    ("Why is the pier closed?\n\nIt is old.\n", "Why is the pier closed?"), ("The Pier Co.\n\nIt is old.\n", "The Pier Co."),
-])  # fmt: skip
-def test_what_somebody_says_first_is_no_title_nor_is_a_sentence(text: str, title: str) -> None:
-    assert find_title(text) == title
-
-
-@pytest.mark.parametrize(("text", "title"), [
-    ('<h1><img src="https://a.example/b.png"> basedon</h1>\n\nA fork.\n', "basedon"),
-    ('# <img src="https://a.example/y.svg" alt="" width="40"> Marl\n\nText.\n', "Marl"),
-    ('<div align="center"><img src="https://a.example/x.svg"></div>\n\n# Clock\n\nText.\n', "Clock"),
-    ('# <img src="x">\n\nThe boat sails.\n', ""), ("# <kbd>Ctrl</kbd>+C\n\nText.\n", "Ctrl+C"),
-    ('# How `<a href="x">` and `` `<b>`</b> `` work\n\nText.\n', 'How `<a href="x">` and `` `<b>`</b> `` work'),
-    ("# Use of <T = int> here\n\nText.\n", "Use of <T = int> here"), ("<img src='x.png'>\n=====\n\nThe boat sails.\n", ""),
-    ("# `x` <img hidden src='x.png' width=4> Marl <h2 align=left>`y`</h2>\n\nText.\n", "`x`  Marl `y`"),
-    ("# The <T> of List<T>\n\nText.\n", "The <T> of List<T>"), ("# if a < b and c > d\n\nText.\n", "if a < b and c > d"),
-])  # fmt: skip
-def test_tags_are_no_part_of_a_title(text: str, title: str) -> None:
-    assert find_title(text) == title
-
-
-@pytest.mark.parametrize(
-    ("head", "date"),
-    [
-        ("# Shop\n\n© 2019 Shop Inc.", ""),
-        ("Home\nAbout\nCopyright May 2019", ""),
-        ("# Hall\n\nNext meeting: 3 May 2025", ""),
-        ("# Hall\n\nArchives\n- May 2019\n- June 2019\n- July 2019", ""),
-        ("# Pier\n\n03 Jun 2001 - 05 Jul 2025\n\nText", ""),
-        ("# Pier\n\n2024-03-02 - moved from the quay\n\nText", "2024-03-02"),
-        ("About us\nWe sell.\nLast updated: May 3, 2019", "2019-05-03"),
-        ("# Shop\n\nPosted on May 3, 2019 by Ana\n\nText\n\n© 12 May 2021", "2019-05-03"),
-        ("# Letter\n\nMay 2019\n\nText", "2019-05"),
-        ("# Pier\n\nBy Ulrika Sand, 4 May 2023\n\nThe office is closed on Sunday.", "2023-05-04"),
-        ("# Pier\n\nBy Ana Ruiz on December 10th, 2015 at 11:54 am.", "2015-12-10"),
-    ],
-)
-def test_rights_archives_and_events_do_not_date_a_text_and_bylines_do(head: str, date: str) -> None:
-    assert dates.in_head(head) == date
-
-
-def test_a_day_in_a_name_that_the_calendar_does_not_have_dates_nothing(tmp_path: Path) -> None:
-    text = InlineText(
-        "The tank burst.\nThe crew of Ida repaired it.", "minutes-2023-11-31.md", "Minutes"
-    )
-    index_documents(tmp_path / "c", IndexRequest(texts=(text,)), Settings(home=tmp_path))
-    assert "The tank burst" in local_search(open_snapshot(tmp_path / "c"), "tank").text
-    assert [
-        dates.in_name(name) for name in ("20231131.txt", "IMG_20230229.jpg", "IMG_20240229.jpg")
-    ] == ["", "", "2024-02-29"]
-
-
 @settings(deadline=None)  # the first example compiles every form
 @given(
     st.from_regex(
@@ -195,11 +138,6 @@ def test_no_date_of_metadata_or_of_a_name_is_one_that_the_calendar_does_not_have
     for one in (dates.in_name(written), dates.read(written), day):
         assert not one or dates.days(one)[0] <= dates.days(one)[1]
         dates.moment(one, clock)
-
-
-def test_a_clock_in_capitals_does_not_leave_a_document_undated() -> None:
-    written = {"date": "2024-03-04 1:02 PM"}
-    assert (dates.of_metadata(written), dates.clock(written)) == ("2024-03-04", "13:02")
 
 
 def test_the_name_of_a_file_holds_its_day_in_several_forms() -> None:

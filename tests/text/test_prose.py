@@ -11,7 +11,6 @@ from graphrag_mcp.text.prose import (
     readable,
     repeated_lines,
     sentences,
-    without_addresses,
 )
 from tests.support.workload import linear
 from tests.text.test_terms import ALPHABET
@@ -76,20 +75,6 @@ def test_the_lines_of_markdown_end_sentences_and_wrapped_lines_do_not() -> None:
     ]
 
 
-def test_a_line_beside_one_too_long_to_be_wrapped_is_a_sentence_of_its_own() -> None:
-    told = "The old rule was abolished for two months only, and then the owners of the yards went to the ministry " * 3
-    text = f"We change what was done for decades\n\nMax Holm, Board of Varde\n{told.strip()}.\nIda Ruiz, Board of Oslo"
-    found = [text[start:end] for start, end in sentences(text)]
-    assert found == ["We change what was done for decades", "Max Holm, Board of Varde", f"{told.strip()}.", "Ida Ruiz, Board of Oslo"]
-    wrapped = "The old rule was abolished for two\nmonths only, and then the owners\nof the yards went home."
-    assert len(sentences(wrapped)) == 1
-
-
-def test_a_sentence_over_1000_characters_is_cut_at_a_blank_or_anywhere() -> None:
-    assert [end - start for start, end in sentences("word " * 500)] == [999, 999, 499]
-    assert [end - start for start, end in sentences("好" * 2500)] == [1000, 1000, 500]
-
-
 @given(st.text(ALPHABET, max_size=3000))
 @settings(max_examples=200, deadline=None)
 def test_sentences_are_ordered_tight_and_cover_all_that_is_not_blank(text: str) -> None:
@@ -112,32 +97,10 @@ def test_lines_that_three_documents_hold_are_furniture_but_not_of_copies() -> No
     assert repeated_lines([(f"copy {n}", f"{told}\n\n{n}") for n in range(3)]) == {}
 
 
-def test_addresses_and_lines_that_are_left_out_are_no_words_of_a_text() -> None:
-    text = "Read [more](https://a.example/cookies)\nIda Holm built the pier, see www.a.example/pier."
-    assert without_addresses(text, {"Read more"}).split() == "Ida Holm built the pier, see".split()
-
-
 def test_blocks_of_code_are_found_in_linear_time() -> None:
     assert fences("ab::\n\n  b\n\n  c\nd\n") == [6, 15]
     for pump in ("ab::\n\nb\n", "ab::\n\n  b\n"):
         assert linear(lambda size, pump=pump: fences(pump * size), 400, largest=100_000)
-
-
-def test_fenced_blocks_of_code_are_found_also_where_a_text_begins_inside_one() -> None:
-    assert fences("a\n```py\nb\n```\nc") == [2, 10]
-    assert fences("b\n```\nc\n```py\nd") == [0, 2, 8, 15]
-    assert fences("$ a\n```\n\nb\n") == [0, 4]
-    assert fences("a\n\n```\nb\n") == [3, 9]
-    assert fences("a\n```\nb") == []
-
-
-@pytest.mark.parametrize("text", [
-    "The alarm rings if a<b and c>d on pump four.",
-    "Wrap it in a <div> element, and use <b> for what is heavy.",
-    "A List<String> of <your name>.",
-])  # fmt: skip
-def test_less_than_and_words_about_html_stay(text: str) -> None:
-    assert readable(text) == text
 
 
 def test_tags_of_html_are_left_out() -> None:

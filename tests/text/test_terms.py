@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import (
-    Lines,
-    is_cjk,
     normalise_name,
     query_terms,
     stop_word,
-    tells_topic,
     terms,
 )
 from graphrag_mcp.text.tokens import count_tokens
@@ -129,37 +126,3 @@ def test_a_key_is_never_empty_for_a_name_and_has_no_outer_blanks(name: str) -> N
 @pytest.mark.parametrize("name", ["The Black Holes", "J. R. R. Tolkien's", "“(The) U.S.”", "classes", "《三国》", ".NET's"])
 def test_a_key_is_its_own_key(name: str) -> None:
     assert normalise_name(normalise_name(name)) == normalise_name(name)
-
-
-# ---- scripts and lines
-
-
-def test_scripts() -> None:
-    assert [ch for ch in "a研éのカ한々я1。🎉ｶ" if is_cjk(ch)] == list("研のカ한々ｶ")
-
-
-def test_lines_are_found_for_every_offset() -> None:
-    text = "one\ntwo\r\nthree\rfour\n\nsix"
-    assert [Lines(text).at(text.index(word)) for word in ("one", "two", "three", "four", "six")] == [1, 2, 3, 4, 6]
-    assert (Lines("").at(0), Lines("a\n").at(1), Lines("a\n").at(2)) == (1, 1, 2)
-
-
-@given(st.text("ab Z0129,,..''_-#+\t\n:(", max_size=60))
-def test_terms_of_ascii_are_the_same_beside_a_letter_of_another_script(text: str) -> None:
-    assert terms(f"{text} \u4e2d") == [*terms(text), "\u4e2d"]
-
-
-def test_words_of_talk_and_their_stems_tell_no_topic() -> None:
-    said = terms("We're really thinking that everything is going very well because they didn't know")
-    assert [term for term in said if tells_topic(term)] == []
-    said = terms("The ferry pilots use a chart")
-    assert [term for term in said if tells_topic(term)] == ["ferry", "ferri", "pilots", "pilot", "chart"]
-
-
-def test_a_raised_number_is_one_term_with_its_letters_however_it_is_written() -> None:
-    assert terms("km²") == terms("km2")
-
-
-def test_letters_behind_an_apostrophe_that_are_no_ending_stay_of_the_name() -> None:
-    for one, other in (("Sant'Agata", "Sant'Antonio"), ("Dell'Utri", "Dell'Arte"), ("Qur'an", "Qur")):
-        assert normalise_name(one) != normalise_name(other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphrag_mcp.text.titles import joined, parts, phrases
+from graphrag_mcp.text.titles import joined, parts
 
 WEIGHTS = {"rate": 1.0, "interest": 0.8, "yuko": 0.95, "yukos": 0.95, "rais": 0.3}
 SENTENCES = ["Interest rates were raised after Yukos went under.", "The bank raised interest rates again."]
@@ -23,17 +23,3 @@ def test_two_parts_do_not_say_the_same_and_nothing_that_is_known_is_said() -> No
 
 def test_a_chinese_title_is_made_of_names() -> None:
     assert joined(parts({"铁路": 1.0, "广州": 0.6}, ["大莱龙铁路", "广州"], ["大莱龙铁路通车。"])) in ("广州、大莱龙铁路", "大莱龙铁路、广州")
-
-
-def test_the_capital_of_the_first_word_of_a_sentence_is_no_evidence() -> None:
-    weights = {"joanna": 1.0, "budget": 0.8}
-    sentences = ["Joanna wrote it.", "Joanna came.", "We saw Joanna.", "Budget is small.", "The budget grew."]
-    assert parts(weights, [], sentences) == ["Joanna", "budget"]
-
-
-def test_two_words_that_texts_say_together_are_one_part() -> None:
-    texts = ["The bank raised mortgage rates.", "Mortgage rates and higher mortgage rates; rates, mortgage.", "All rates."]
-    weights = {"mortgag": 1.0, "rate": 0.9, "rais": 0.2}
-    assert phrases(texts, weights) == ["mortgage rates"]
-    assert phrases(texts, {"mortgag": 1.0}) == phrases(texts[1:], weights) == []
-    assert joined(parts(weights, phrases(texts, weights), texts)) == "Mortgage rates and raised"

@@ -14,17 +14,13 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
-from graphrag_mcp.query.source import get_source
-from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.tools.contract import reply
-from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
 
@@ -77,12 +73,6 @@ def test_words_and_phrases_that_stand_nowhere_are_named(call: Caller, query: str
     assert f"Nowhere in this corpus: {lost}." in hint and hint.count("'") == 2
 
 
-def test_what_is_ignored_with_several_queries_is_said(call: Caller) -> None:
-    asked = {"queries": ["Ada Keene", "the Board"], "corpus": "one"}
-    assert "with queries it was ignored" in call.good("local_search", **asked, answer=True)["hint"]
-    assert "ignored" not in call.good("local_search", **asked)["hint"]
-
-
 def test_nothing_is_called_missing_that_is_there(call: Caller) -> None:
     for query in ("Ada Keene", '"Tidal Power Board"', "the Board of Ada"):
         assert "Nowhere" not in call.good("search_text", query=query, corpus="one")["hint"]
@@ -92,12 +82,6 @@ def test_nothing_is_called_missing_that_is_there(call: Caller) -> None:
     assert "Without the filters there is something." in hidden["text"]
 
 
-def test_an_identifier_of_which_only_parts_were_found_is_said_to_be_missing(call: Caller) -> None:
-    parts = call.good("search_text", query="Entry_900_Kell", corpus="long")["hint"]
-    assert "None holds 'Entry_900_Kell' as it is written" in parts
-    assert "as it is written" not in call.good("search_text", query="Keene", corpus="one")["hint"]
-
-
 def test_an_identifier_finds_what_holds_it_and_not_what_holds_some_part_of_it(crew: Caller) -> None:
     for query, held in (("KX-417-B", ["text:b"]), ("KX-991", ["text:c"]), ("KX-99", ["text:c"]), ("KX-1", ["text:b", "text:c"])):
         found = crew.good("search_text", query=query, corpus="crew")
@@ -105,30 +89,6 @@ def test_an_identifier_finds_what_holds_it_and_not_what_holds_some_part_of_it(cr
     marked = crew.good("search_text", query="KX-417-B?", corpus="crew")
     assert [one["uri"] for one in marked["citations"]] == ["text:b"] and "as it is written" not in marked["hint"]
     assert crew.good("search_text", query="e", corpus="crew")["state"] == "not_found", "Pleiße is one word"
-
-
-def test_over_several_corpora_only_what_none_has_is_missing(call: Caller) -> None:
-    hint = call.good("search_text", query="zebra Tidal chain", corpus="one,long")["hint"]
-    assert "Nowhere in these corpora: 'zebra'." in hint
-
-
-# ---- errors -------------------------------------------------------------------------------------
-
-
-def test_an_id_with_its_corpus_is_walked_there_and_advice_keeps_the_corpus(call: Caller) -> None:
-    there = call.good("explore_graph", start="long/e1", corpus="one")
-    assert there["corpus"] == "long" and there["start"] == "e1"
-    for hint in (call.good("explore_graph", start="e1", corpus="one")["hint"], there["hint"]):
-        assert hint.count("get_entity(") == hint.count('", corpus="'), hint
-
-
-@pytest.mark.parametrize("op, ids, said", [
-    ("merge", [], "none is named"), ("merge", ["e1"], "only 'e1' is named"), ("merge", ["e1", "E1"], "only 'e1' is named"),
-    ("reject", ["e1"], "only 'e1' is named"), ("undo", [], "no edit is named"),
-])  # fmt: skip
-def test_an_edit_of_too_few_says_how_many_it_takes(call: Caller, op: str, ids: list[str], said: str) -> None:
-    text = call.bad("edit_graph", op=op, ids=ids, corpus="one")
-    assert said in text and ('ids=["e7", "e12"]' in text or 'op="log"' in text)
 
 
 # ---- reading on ---------------------------------------------------------------------------------
@@ -200,44 +160,7 @@ def parsed(said: str) -> tuple[str, dict[str, Any]]:
     return name, {one.arg: ast.literal_eval(one.value) for one in node.keywords}
 
 
-def test_a_passage_of_three_thousand_tokens_is_reached_from_a_budget_of_six_hundred(tmp_path: Path) -> None:
-    from graphrag_mcp.index.pipeline import index_documents
-    from graphrag_mcp.store.tables import open_snapshot
-    from graphrag_mcp.types import IndexRequest, InlineText
-
-    text = LONG[:10_000]
-    settings = Settings(home=tmp_path, chunk_size=8_000, passage_size=6_000)
-    index_documents(tmp_path / "corpora" / "x", IndexRequest(texts=(InlineText(text, "a"),)), settings)
-    snapshot = open_snapshot(tmp_path / "corpora" / "x")
-    assert snapshot.count("passages") == 1 and count_tokens(text) > 2_500
-    found = local_search(snapshot, "Entry 3", max_tokens=600)
-    assert found.citations[0].id == "t1" and "…" in found.text
-    cut = get_source(snapshot, ["t1"], max_tokens=600)
-    name, arguments = parsed(cut.next_call)
-    assert name == "get_source" and text.strip()[-60:] not in cut.text
-    assert text.strip() in get_source(snapshot, **arguments).text
-
-
 # ---- what a result owes to its circumstances ----------------------------------------------------
-
-
-def test_a_level_that_does_not_exist_is_said_with_the_one_that_was_used(call: Caller) -> None:
-    said = call.good("global_search", query="Ada Keene", level=7, corpus="one")["hint"]
-    assert "There is no level 7; the deepest, 0, was used." in said
-    several = call.good("global_search", query="Ada Keene", level=7, corpus="one,dated")["hint"]
-    assert "In one: there is no level 7; the deepest, 0, was used." in several
-    assert "level" not in call.good("global_search", query="Ada Keene", level=0, corpus="one")["hint"]
-
-
-def test_documents_without_a_date_are_counted_where_dates_are_filtered(tmp_path: Path) -> None:
-    texts = (InlineText("Ada Keene came to Port Kell.", "a", metadata={"date": "2020-05-01"}), InlineText("Ada Keene left Port Kell.", "b"))
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    dated = open_snapshot(tmp_path / "c")
-    for search in (local_search, global_search, search_text):
-        found = search(dated, "Ada Keene", filters=["date>=2020"])
-        assert found.hint == "1 of 2 documents state no date and pass no date filter."
-        assert {one.uri for one in found.citations} == {"text:a"}
-        assert "of 2 documents" not in search(dated, "Ada Keene", filters=["uri!=x"]).hint
 
 
 def test_the_budget_holds_for_the_text_that_is_sent(snapshot: Snapshot) -> None:

@@ -126,14 +126,6 @@ def test_communities_follow_the_edits_of_two_tenants_with_corpora_of_one_name(tm
             until(lambda call=call: not call.good("graph_status")["stale"])
 
 
-def test_the_undo_of_a_removed_text_says_that_it_is_given_again(tmp_path: Path) -> None:
-    with connected(build_server(App(Settings(home=tmp_path)))) as call:
-        texts = [{"text": "Olga Tamm painted the lighthouse of Ostra Point white.", "id": "note"}]
-        call.good("index_documents", texts=texts, wait_seconds=60)
-        done = call.good("remove_documents", ids=["note"], dry_run=False)
-        assert "index_documents is given it again" in call.good("edit_graph", op="undo", ids=[done["undo_id"]], dry_run=False)["text"]
-
-
 def test_relationships_are_edited_by_id_and_by_their_ends(call: Caller) -> None:
     link = call.good("get_entity", id_or_name="Clara Voss")["relationships"][0]["id"]
     done = call.good("edit_graph", op="delete", ids=[link], dry_run=False)
@@ -143,11 +135,6 @@ def test_relationships_are_edited_by_id_and_by_their_ends(call: Caller) -> None:
     assert any(one["weight"] == 3 for one in call.good("get_entity", id_or_name="Ada Keene")["relationships"])
     tried = call.good("edit_graph", op="create", fields=["title=Orla Quist", "type=person"])
     assert tried["changes"] == {"entities_added": 1} and "Orla Quist" in tried["text"]
-
-
-def test_a_long_description_is_tried_without_being_sent_back(call: Caller) -> None:
-    tried = call.good("edit_graph", op="update", ids=["York"], fields=["description=" + "The mill. " * 1_800])
-    assert tried["text"] and "dry_run=false" in tried["next_call"] and tried["tokens"] < 500, tried["tokens"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tempfile
@@ -16,14 +15,12 @@ from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.notes.folder import undo
 from graphrag_mcp.notes.folder import undone as undone_files
 from graphrag_mcp.notes.writing import linked
 from graphrag_mcp.query.note_sources import check_of
 from graphrag_mcp.server import build_server
-from graphrag_mcp.settings import Settings, of_tenant
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.links import read_links
-from graphrag_mcp.text.citing import Searchable, citations
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
 from tests.support.client import Caller, connected
@@ -170,45 +167,6 @@ def test_a_note_knows_whether_what_it_cites_is_as_it_was(call: Caller, root: Pat
         assert "1 source, unchanged" in call.good("get_source", ids=[notes[name]])["text"], "as it was again"
 
 
-def test_a_long_note_leaves_its_source_room_in_a_small_budget(call: Caller) -> None:
-    id = found_id(call, "300 crowns")
-    long = f"Tobias Fenn paid for the mast [{id}].\n\n" + "So the keepers of the mast say who paid. " * 150
-    call.good("write_note", title="Who paid for the mast?", text=long)
-    for title in ("Who paid for the mast of the pier?", "What the mast of the boom was paid by"):
-        call.good("write_note", title=title, text=f"{title} Nobody did, says the ledger. [{id}]")
-    for budget in (300, 400, 600, 1200):
-        said = call.good("local_search", query="Who paid for the mast?", max_tokens=budget)
-        assert said["tokens"] <= budget and f"Tobias Fenn paid for the mast [{id}]" in said["text"]
-        assert f"[{id}] ledger" in said["text"] and "300 crowns for the mast in March" in said["text"], said["text"]
-
-
-def test_changes_are_shown_of_a_note_in_one_of_several_corpora(call: Caller, root: Path) -> None:
-    said = call.good("write_note", title="Mast", text="Paid by Fenn [d1].")
-    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
-    indexed(call)
-    call.good("index_documents", paths=["radar station.md"], corpus="other", wait_seconds=50)
-    note = f"{said['corpus']}/{said['id']}"
-    source = call.good("get_source", ids=[note, "other/d1"])
-    assert f'get_source(ids=["{note}"], changes=true)' in source["text"] + source["hint"]
-    assert "310 crowns" in call.good("get_source", ids=[note], changes=True)["text"]
-    assert "one corpus" in call.bad("get_source", ids=[note, "other/d1"], changes=True)
-
-
-def test_documents_and_texts_that_are_added_later_go_to_the_corpus_of_the_notes(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    (root / "docs").mkdir(parents=True)
-    (root / "docs" / "ledger.md").write_text(LEDGER, "utf-8")
-    app = App(Settings(home=tmp_path / "home", roots=(root,), notes=str(root / "notes")))
-    index_documents(app.folder("mine"), IndexRequest((str(root / "docs"),)), app.settings)
-    with connected(build_server(app)) as call:
-        call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
-        (root / "docs" / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
-        again = call.good("index_documents", paths=["docs/pier.md"], wait_seconds=50)
-        assert again["corpus"] == "mine" and again["counts"]["documents_total"] == 3
-        said = call.good("index_documents", texts=["The mast was sold."], wait_seconds=50)
-        assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"], "texts as well"
-
-
 # ---- two writers, people, undo ---------------------------------------------------------------------------
 
 
@@ -249,15 +207,6 @@ def test_undo_of_an_edited_note_asks_and_undo_of_the_first_write_takes_the_note_
     assert not file.exists()
     assert "0 documents" in call.good("list_documents", filters=["kind=note"])["text"]
     assert "nothing to undo" in call.bad("write_note", title="Mast", op="undo", check=check)
-
-
-def test_a_command_takes_no_edit_of_a_person_back_unasked(app: App, root: Path) -> None:
-    path = write(app, Note("Mast", "It is high."), "", "ada").path
-    path.write_text(path.read_text("utf-8") + "\nBy hand.\n", "utf-8")
-    with pytest.raises(BadInput, match="was edited since"):
-        undo(root / "notes", path)
-    undo(root / "notes", path, check_of(path.read_text("utf-8")))
-    assert not path.exists()
 
 
 # ---- bad input -------------------------------------------------------------------------------------------
@@ -345,22 +294,6 @@ def test_a_page_that_is_no_note_never_becomes_one(call: Caller, root: Path) -> N
         assert (root / "notes" / f"{title}.md").read_text("utf-8") == page
 
 
-def test_a_note_keeps_its_writers_beside_the_one_who_adds(call: Caller, root: Path) -> None:
-    given = {
-        "writer: ada\n": "ada, mcp", "writer: ada, mcp\n": "ada, mcp", "writer: [ada, ben]\n": "ada, ben, mcp",
-        "writer:\n  - ada\n  - ben\ntags: x\n": "ada, ben, mcp", "author: ada\n": "ada, mcp", "": "mcp",
-    }  # fmt: skip
-    for number, (names, writers) in enumerate(given.items()):
-        file = root / "notes" / f"Mast {number}.md"
-        file.write_text(f"---\nkind: note\ndate: 1999-01-02\n{names}---\n\nIt is high.\n", "utf-8")
-        for text in ("It is of larch.", "It is old."):
-            call.good("write_note", title=file.stem, text=text, op="append")
-        written = file.read_text("utf-8")
-        assert written.count("\nwriter:") == 1 and f"\nwriter: {writers}\n" in written
-        assert "1999" not in written and "- ada" not in written
-    assert "note by ada, ben, mcp" in call.good("search_text", query="larch", filters=["kind=note"], max_tokens=4000)["text"]
-
-
 @pytest.mark.parametrize("ignores", [".gitignore", ".graphragignore"])
 def test_a_note_that_an_ignore_file_leaves_out_is_refused(call: Caller, root: Path, ignores: str) -> None:
     (root / ignores).write_text("drafts\nsecret*\n", "utf-8")
@@ -410,12 +343,6 @@ def test_a_folder_outside_of_the_roots_stops_the_start(root: Path, tmp_path: Pat
         assert "the folder of notes" in ended.stderr and "--notes" in ended.stderr
 
 
-def test_each_tenant_has_its_notes(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path / "home", roots=(tmp_path / "docs",), notes=str(tmp_path / "docs" / "notes"))
-    assert of_tenant(settings, "ada").notes == str(tmp_path / "docs" / "ada" / "notes")
-    assert of_tenant(Settings(home=tmp_path, roots=(tmp_path,)), "ada").notes == ""
-
-
 @contextmanager
 def without_rights(*folders: Path) -> Iterator[None]:
     """Meanwhile nothing can be written in these folders; root, who may write everywhere, is another user."""
@@ -463,20 +390,6 @@ def test_a_note_that_no_index_has_seen_is_picked_up_by_the_next_one(call: Caller
     assert "note by a process that was killed" in call.good("search_text", query="larch")["text"]
 
 
-def test_a_note_in_a_root_of_its_own_is_found_and_its_edits_too(root: Path, tmp_path: Path) -> None:
-    notes = tmp_path / "written"
-    app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
-    with connected(build_server(app)) as call:
-        indexed(call)
-        made = call.good("write_note", title="Mast", text=f"Paid by Fenn [{found_id(call, 'Tobias Fenn')}].")
-        assert "[1]: ../docs/ledger.md#L" in (notes / "Mast.md").read_text("utf-8")
-        (notes / "Mast.md").write_text("---\nkind: note\n---\n\nA larch, says Ada.\n", "utf-8")
-        write(app, Note("Pier", "The pier is of oak."), "", "a process that was killed")
-        indexed(call)
-        assert "larch" in call.good("get_source", ids=[made["id"]])["text"]
-        assert "oak" in call.good("search_text", query="oak")["text"]
-
-
 def test_an_index_after_notes_is_the_same_as_a_fresh_one(call: Caller, app: App, root: Path, tmp_path: Path) -> None:
     call.good("write_note", title="Mast", text=f"Paid by Fenn [{found_id(call, 'Tobias Fenn')}].")
     call.good("write_note", title="Mast", text="And old.", op="append")
@@ -520,16 +433,6 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
     listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
     assert listed.splitlines()[2].endswith("(note by mcp)") and "6 documents ranked" in listed
     assert "4 notes apart" in call.good("list_documents")["text"]
-
-
-def test_a_note_longer_than_a_result_is_cut_and_says_where_the_rest_is(call: Caller) -> None:
-    text = "The mast was tarred again in spring.\n\n" * 600
-    made = call.good("write_note", title="When was the mast tarred?", text=text)
-    shown = call.good("local_search", query="When was the mast tarred?")["text"]
-    assert 4_000 < len(shown) < 14_000
-    assert f"A part of {made['id']}: get_source gives all of it." in shown and "Flagged" not in shown
-    small = call.good("local_search", query="When was the mast tarred?", max_tokens=300)["text"]
-    assert len(small) < 2_000 and f"[{made['id']}]" in small
 
 
 # ---- in no graph and in no topic ---------------------------------------------------------------------------
@@ -607,40 +510,6 @@ def test_citations_are_marks_with_definitions_at_the_end_whatever_is_added(call:
     assert "changed since" not in shown, "what no mark names any more is no source"
 
 
-def test_a_definition_that_a_person_writes_otherwise_is_the_same_citation(call: Caller, root: Path) -> None:
-    (root / "a b (1).md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
-    indexed(call)
-    ids = [found_id(call, words) for words in ("Gull Point", "Tobias Fenn", "of oak")]
-    note = call.good("write_note", title="Mast", text=" and ".join(f"so [{id}]" for id in ids))["id"]
-    file = root / "notes" / "Mast.md"
-    text = file.read_text("utf-8")
-    text = re.sub(r'(?m)^(\[1\]: \S+) "(cited .*)"$', r"\1\n  '\2'", text)
-    text = re.sub(r'(?m)^(\[2\]: \S+) "(cited .*)"$', r"\1 (\2)", text)
-    text = re.sub(r'(?m)^\[3\]: \S+ "(cited .*)"$', r"[3]: <../a b (1).md#L1>   '\1'", text)
-    file.write_text(text, "utf-8")
-    indexed(call)
-    said = call.good("get_source", ids=["notes/Mast.md"])["text"]
-    assert "3 sources, unchanged" in said and all(f"[{id}]" in said for id in ids) and "cited" not in said, said
-    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
-    (root / "a b (1).md").write_text("# Pier\n\nThe pier is of larch.\n", "utf-8")
-    indexed(call)
-    assert "2 of 3 sources changed since" in call.good("get_source", ids=["notes/Mast.md"])["text"] and note
-
-
-def test_no_part_of_a_definition_is_shown_however_many_there_are(call: Caller, root: Path) -> None:
-    for number in range(70):  # their definitions fill several passages
-        text = f"# Berth {number}\n\nBerth {number} is {number} m long.\n"
-        (root / f"berth {number}.md").write_text(text, "utf-8")
-    indexed(call)
-    cited = "\n\n".join(f"Length of a berth [d{number}]." for number in range(1, 71))
-    made = call.good("write_note", title="Berths", text=cited)
-    assert (root / "notes" / "Berths.md").read_text("utf-8").count('"cited ') == 70
-    shown = call.good("get_source", ids=[made["id"]], max_tokens=8000)["text"]
-    assert shown.count("Length of a berth [d") == 70
-    assert '"cited' not in shown and not re.search(r"\b[0-9a-f]{16}\b", shown)
-    assert "../berth" not in shown
-
-
 def test_a_note_of_an_earlier_release_is_read_as_it_was(call: Caller, root: Path) -> None:
     id = found_id(call, "Tobias Fenn")
     call.good("write_note", title="Mast", text=f"Paid by Fenn [{id}].")
@@ -676,14 +545,6 @@ def test_an_investigation_keeps_its_answer_and_its_questions(call: Caller, root:
     assert "Not kept as a note" in again["text"] and "Tobias Fenn" in again["text"]
 
 
-def test_a_briefing_is_offered_where_notes_can_be_written(call: Caller, root: Path, tmp_path: Path) -> None:
-    assert "brief" in [prompt.name for prompt in call.portal.call(call.client.list_prompts).prompts]
-    assert "more than ten calls" in (call.client.instructions or "")
-    with connected(build_server(App(Settings(home=tmp_path / "other", roots=(root,))))) as other:
-        assert "brief" not in [prompt.name for prompt in other.portal.call(other.client.list_prompts).prompts]
-        assert "write_note" not in (other.client.instructions or "")
-
-
 # ---- the command line --------------------------------------------------------------------------------------
 
 
@@ -705,24 +566,6 @@ def test_a_person_writes_a_note_and_takes_it_back(root: Path, tmp_path: Path) ->
     assert run_here("note", "Mast", "--text", "x", *given[:2]).returncode == 2
 
 
-def test_install_writes_the_folder_of_notes_and_refuses_one_outside(root: Path, tmp_path: Path) -> None:
-    given = (
-        "install",
-        "--client",
-        "cursor",
-        "--config",
-        tmp_path / "mcp.json",
-        "--root",
-        root,
-        "--no-check",
-        "--notes",
-    )
-    assert run_here(*given, root / "notes").returncode == 0
-    assert json.dumps(str(root / "notes")) in (tmp_path / "mcp.json").read_text("utf-8")
-    done = run_here(*given, tmp_path / "elsewhere")
-    assert done.returncode == 2 and "outside the folders" in done.stderr
-
-
 # ---- privacy and safety ------------------------------------------------------------------------------------
 
 
@@ -739,82 +582,7 @@ def test_a_note_stands_in_the_fence_and_a_file_name_breaks_no_link(call: Caller,
     assert not [uri for uri in call.good("list_documents")["text"].splitlines() if ".graphrag" in uri]
 
 
-# ---- many notes, and notes that may be wrong ----------------------------------------------------------------
-
-
-EATEN = ("the rope of the mast", "a sail", "oats", "moss in the yard", "reed", "two of Ada's hats")
-
-
-def of_goats(call: Caller) -> None:
-    for number, eaten in enumerate(EATEN):
-        text = f"In week {number} the goats ate {eaten}."
-        call.good("write_note", title=f"Goats {number}", text=text)
-
-
-def test_notes_are_hits_where_no_document_speaks_of_the_question(call: Caller) -> None:
-    of_goats(call)
-    for tool in ("search_text", "local_search"):
-        shown = call.good(tool, query="goats", max_tokens=4000)["text"]
-        assert all(f"goats ate {eaten}." in shown for eaten in EATEN), shown
-    assert call.good("list_documents", query="goats")["text"].count("(note by mcp)") == 6
-
-
 # ---- marks and addresses -----------------------------------------------------------------------------------
-
-
-def test_a_vault_of_notes_alone_says_what_it_lacks_and_why(root: Path, tmp_path: Path) -> None:
-    vault = root / "vault"
-    vault.mkdir()
-    for number in range(3):
-        text = f"---\nkind: note\n---\n\nTobias Fenn paid {number} crowns for the mast.\n"
-        (vault / f"{number}.md").write_text(text, "utf-8")
-    lacks = "All 3 documents say kind: note of themselves, and notes give no entities"
-    settings = Settings(home=tmp_path / "home", roots=(vault,))
-    with connected(build_server(App(settings))) as call:
-        done = call.good("index_documents", paths=["."], wait_seconds=50)
-        asked = {
-            "graph_status": {},
-            "global_search": {"query": "What are these documents about?"},
-            "explore_graph": {},
-            "get_entity": {"id_or_name": "Tobias Fenn"},
-        }
-        for tool, arguments in asked.items():
-            shown = call.good(tool, **arguments)
-            assert lacks in shown["text"] + shown["hint"], (tool, shown)
-        assert lacks in done["hint"], done
-        (vault / "letter.md").write_text("# Letter\n\nAda Byron met Tobias Fenn in Oslo.\n", "utf-8")
-        call.good("index_documents", paths=["."], wait_seconds=50)
-        assert "All 3" not in call.good("graph_status")["text"]
-        assert "Ada Byron" in call.good("get_entity", id_or_name="Ada Byron")["text"]
-
-
-def test_fingerprints_of_earlier_releases_count_as_they_are() -> None:
-    text = Searchable("The mast is 300 metres\nhigh. 塔の高さは300")
-    for part in ("mast is 300 metres high.", "塔の高さは300"):
-        of = text.part(part)
-        assert of.words and text.find(of) == text.find(of.characters) is not None
-    inside = text.part("ast is 30")  # a passage that ends inside a very long word
-    assert not inside.words and text.find(inside) == (5, 14)
-    [old] = citations(f'High [1].\n\n[1]: a.md#L1 "cited {text.part("mast is").characters}"\n')
-    assert Searchable("Themastisone").find(old.fingerprint) == (3, 9)
-
-
-def test_a_citation_is_read_back_from_the_form_that_shows_it_as_changed(call: Caller, root: Path) -> None:
-    text = "Paid by Fenn [d1]. Opened by Calloway [d2]."
-    call.good("write_note", title="Mast", text=text)
-    (root / "ledger.md").write_text(LEDGER.replace("300", "310"), "utf-8")
-    indexed(call)
-    shown = call.good("get_source", ids=["d3"])["text"]
-    assert "[ledger.md, changed since]" in shown
-    check = shown.partition("check value is ")[2] or shown.partition("check value ")[2]
-    text = "It was paid by Fenn [ledger.md, changed since], opened by Calloway [d2]. `[ledger.md, changed since]`"
-    said = call.good("write_note", title="Mast", text=text, op="replace", check=check[:12])
-    assert said["cites"] == 2, said["text"]
-    assert "`[ledger.md, changed since]`" in (root / "notes" / "Mast.md").read_text("utf-8")
-    listed = call.good("list_documents", filters=["kind=note"])["text"]
-    assert "1 of 2 sources changed since" in listed
-    said = call.good("write_note", title="Mast", text="Paid.", op="replace", check=said["check"])
-    assert "cites nothing" in said["hint"]
 
 
 def test_undo_keeps_what_it_takes_back_of_each_step(call: Caller, root: Path) -> None:

@@ -26,7 +26,7 @@ from graphrag_mcp.llm import prompts
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.tools import SETS, TOOLS, offered
-from graphrag_mcp.tools.resources import CHARACTERS, stamp_of
+from graphrag_mcp.tools.resources import CHARACTERS
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
 
@@ -141,11 +141,6 @@ def test_a_job_can_be_read_without_the_texts_that_it_was_given(call: Caller) -> 
 def test_an_unknown_address_is_not_found(call: Caller, uri: str) -> None:
     message = refused(call, uri)
     assert "Error reading" not in message and len(message) < 600
-
-
-def test_not_found_says_what_to_do(call: Caller) -> None:
-    assert "sample" in refused(call, "graphrag://sampel/stats")
-    assert "documents d1 to d" in refused(call, "graphrag://sample/document/d99999")
 
 
 # ---- prompts ---------------------------------------------------------------------------------------
@@ -282,18 +277,6 @@ async def listening(client: Client, uris: list[str], found: list[str], *, task_s
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_who_listens_is_told_when_an_index_or_a_session_changes(mode: str, tmp_path: Path) -> None:
     anyio.run(told, mode, tmp_path)
-
-
-def test_corpora_with_the_names_of_other_resources_are_watched_and_read(tmp_path: Path) -> None:
-    app, names = App(Settings(home=tmp_path, roots=())), ("jobs", "prompts", "drift")
-    uris = [f"graphrag://{name}/{what}" for name in names for what in ("stats", "entity/e1")]
-    stamps = [stamp_of(app, uri) for uri in uris]
-    before = [stamp() for stamp in stamps]
-    with connected(build_server(app)) as call:
-        for name in names:
-            call.good("index_documents", texts=TEXTS, corpus=name, wait_seconds=40)
-        assert all(read(call, uri) for uri in uris)
-    assert [uri for uri, stamp, seen in zip(uris, stamps, before, strict=True) if stamp() == seen] == []
 
 
 # ---- which tools --------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents, topics
 from graphrag_mcp.query.batch import several
-from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
@@ -67,10 +66,6 @@ def call(home: Path) -> Iterator[Caller]:
         yield caller
 
 
-def heads(text: str) -> list[str]:
-    return re.findall(r"^\[t[\d.]+\] (.*?)(?: whole document| \(|$)", text, re.MULTILINE)
-
-
 # ---- one channel ---------------------------------------------------------------------------------
 
 
@@ -85,30 +80,7 @@ def test_what_a_model_reads_is_text_alone(call: Caller, tool: str, arguments: di
     assert next(one for one in listed if one.name == tool).output_schema is None
 
 
-def test_what_a_program_acts_on_has_fields(call: Caller) -> None:
-    assert call("graph_status", corpus="c").structured_content["counts"]["documents"] == 10
-
-
-@pytest.mark.parametrize("budget", [1_500, 2_000, 4_000])
-def test_the_budget_is_used_where_there_is_that_much_to_say(snapshot: Snapshot, budget: int) -> None:
-    used = count_tokens(local_search(snapshot, "dredging of the basin", max_tokens=budget).text)
-    assert min(0.85 * budget, 2_400) <= used <= budget
-
-
 # ---- hits ----------------------------------------------------------------------------------------
-
-
-def test_a_strong_hit_is_shown_in_full_and_a_weak_one_as_a_line(snapshot: Snapshot) -> None:
-    text = local_search(snapshot, "Who is the nephew of Joan Cole?").text
-    assert heads(text)[0] == "Night Tango" and "directed by Ivo Brandt" in text.split("\n\n")[0]
-    weak = [line for line in text.splitlines() if line.startswith("- [t")]
-    assert weak and all(len(line) < 260 for line in weak)
-
-
-def test_a_title_that_is_named_comes_first_and_two_titles_get_one_hit_each(snapshot: Snapshot) -> None:
-    assert heads(local_search(snapshot, '"Viktor Gorin"').text)[0] == "Viktor Gorin"
-    both = heads(local_search(snapshot, "Are Harbour Lights and Night Tango by the same director?", max_tokens=2_000).text)[:2]
-    assert {title.removesuffix(" (print)") for title in both} == {"Harbour Lights", "Night Tango"}
 
 
 def test_what_does_not_fit_is_counted_and_comes_with_the_cursor(snapshot: Snapshot) -> None:
@@ -150,31 +122,6 @@ def test_the_exact_text_is_still_to_be_had(tmp_path: Path) -> None:
     assert text.strip() in get_source(snapshot, ["t1"], raw=True).text
 
 
-def test_several_sources_share_the_budget_and_passages_in_a_row_stand_under_one_head(tmp_path: Path) -> None:
-    from graphrag_mcp.query.source import get_source
-
-    long = {name: "\n\n".join(f"# Day {n}\n\nThe {name} was repaired on the quay, part {n}. " + "It rained. " * 80 for n in range(12))
-            for name in ("ferry", "crane")}  # fmt: skip
-    texts = tuple(InlineText(text, name, title=name.title()) for name, text in long.items())
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    found = get_source(open_snapshot(tmp_path / "c"), ["d1", "d2"], max_tokens=2_000)
-    shown = {one["document_id"]: sum(other["document_id"] == one["document_id"] for other in found.sources) for one in found.sources}
-    assert len(shown) == 2 and max(shown.values()) - min(shown.values()) <= 1 < max(shown.values())
-    assert found.text.count("(text:ferry:") == found.text.count("(text:crane:") == 1
-    assert found.truncated and found.next_call.startswith("get_source(") and found.tokens <= 2_000
-
-
-def test_the_shares_of_the_topics_of_a_level_add_up(tmp_path: Path) -> None:
-    """Also where documents are in several topics, as those of several text units are."""
-    index_documents(tmp_path / "c", IndexRequest(paths=(str(SAMPLE),)), Settings(home=tmp_path, chunk_size=120, chunk_overlap=0))
-    snapshot = open_snapshot(tmp_path / "c")
-    every, total = topics.of_level(snapshot, 0), snapshot.count("documents")
-    assert sum(len(one.main) for one in every) == total < sum(len(one.documents) for one in every)
-    text = global_search(snapshot, "What is this collection about?", max_tokens=6_000).text
-    shares = [int(share) for share in re.findall(r": (\d+) % of the documents", text)]
-    assert len(shares) == len(every) and 95 <= sum(shares) <= 105
-
-
 def test_a_filter_selects_the_documents_of_a_topic(tmp_path: Path) -> None:
     index_documents(tmp_path / "c", IndexRequest(paths=(str(SAMPLE),)), Settings(home=tmp_path, chunk_size=120, chunk_overlap=0))
     snapshot = open_snapshot(tmp_path / "c")
@@ -206,19 +153,6 @@ def test_sentences_come_from_many_places_and_say_something(snapshot: Snapshot) -
     assert not re.search(r"Hi Bo|Hello|Good morning|Merry", result.text) and len(result.citations) == 4
 
 
-def test_a_sentence_of_a_conversation_says_who_speaks(tmp_path: Path) -> None:
-    talk = "Ada Marsh: We had rain for days. The pier lost forty planks in the storm.\n\nBo Lind: I am sorry to hear that about the planks.\n"
-    texts = (InlineText(talk, "talk", "Talk"), InlineText("Warning: it rains. The pier has forty planks of oak.", "note", "Of oak"))
-    index_documents(tmp_path / "corpora" / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    text = local_search(open_snapshot(tmp_path / "corpora" / "c"), "forty planks pier", form=Form(breadth="sentences")).text
-    assert "Ada Marsh: The pier lost forty planks" in text and "Warning: The pier" not in text
-
-
-def test_a_person_in_the_question_is_a_filter(snapshot: Snapshot) -> None:
-    text = local_search(snapshot, "What did Ada Marsh argue about?", form=Form("sentences")).text
-    assert "harbour master" not in text and "pier" in text
-
-
 def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapshot) -> None:
     asked = ["Who directed Night Tango?", "Who directed Harbour Lights?", "Who is the nephew of Joan Cole?", "zzqx vrrt"]
     result = several([("", snapshot)], asked, Request("", form=Form()))
@@ -230,12 +164,6 @@ def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapsho
         assert id not in full or ("", id) not in shown[:at]
     assert "directed by Joan Cole" in result.text
     assert result.tokens <= 2_000
-
-
-def test_several_questions_through_the_tool(call: Caller) -> None:
-    text = call("local_search", queries=["Night Tango", "Viktor Gorin"], corpus="c").content[0].text
-    assert "## Night Tango" in text and "## Viktor Gorin" in text
-    assert "Only the first 12 queries" in call("local_search", queries=[f"Night {n}" for n in range(13)], corpus="c").content[0].text
 
 
 # ---- lists ---------------------------------------------------------------------------------------
@@ -290,31 +218,8 @@ def test_periods_a_timeline_and_an_outline(snapshot: Snapshot) -> None:
     assert [line.split("] ")[1] for line in outline.splitlines()[2:]] == [f"Chapter {n}" for n in range(1, 7)]
 
 
-def test_a_list_that_cannot_be_made_is_refused_with_what_to_do(call: Caller) -> None:
-    assert "list_documents gives the ids" in call.bad("list_documents", document="d999", corpus="c")
-    assert "sort must be" in call.bad("list_documents", sort="colour", corpus="c")
-
-
 def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snapshot) -> None:
     report = re.search(r"\[(d\d+)\]", documents.list_documents(snapshot, document="Yearly report").text)
     text = call("get_source", ids=[f"{report[1]}#4"], corpus="c", max_tokens=6_000).content[0].text  # type: ignore[index]
     assert "Sentence 3.0 of" in text and "Sentence 3.29 of" in text and "Sentence 5.20" not in text
     assert "none of these ids is known" in call.bad("get_source", ids=[f"{report[1]}#99"], corpus="c")  # type: ignore[index]
-
-
-def test_a_hit_that_shows_all_of_a_document_says_so(snapshot: Snapshot) -> None:
-    assert "whole document" in local_search(snapshot, "Who directed Night Tango?").text.splitlines()[0]
-    assert "whole document" not in local_search(snapshot, "dredging of basin 4").text.splitlines()[0]
-
-
-def test_a_name_of_two_words_ranks_by_both_and_a_missing_one_is_said(tmp_path: Path) -> None:
-    texts = [InlineText(f"Flight {n} was cancelled. The flight crew of the flight had no other flight.", f"a{n}", f"Air {n}") for n in range(6)]
-    texts.append(InlineText("The party met for three days on the pier. Then Howard Flight spoke on tax and on nothing else.", "b", "Party"))
-    texts.append(InlineText("Howard Keene and Berta Lind read the report of the party on tax in the house on the pier.", "c", "Report"))
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    assert heads(local_search(snapshot, "What was the flight of Howard Flight?").text)[0] == "Party"
-    missing = local_search(snapshot, "Where did Berta Flight go?")
-    assert "Not in these: 'Berta Flight'." in missing.hint and "[t" not in missing.text.replace("- [t", "")
-    both = several([("", snapshot)], ["Berta Flight", "Howard Keene"], Request("", form=Form())).text
-    assert both.count("Not in these") == 1 and "Howard Keene and Berta Lind read" in both

@@ -32,13 +32,6 @@ def test_a_document_is_found_by_its_absolute_path_and_in_either_form_of_its_acce
         assert "none of these ids is known" in call.bad("get_source", ids=[str(tmp_path / "elsewhere" / "plan.md")])
 
 
-@pytest.mark.parametrize("wanted", ["", "/", "//"])
-def test_a_path_without_a_name_is_no_document(tmp_path: Path, wanted: str) -> None:
-    with connected(build_server(App(Settings(home=tmp_path / "home", roots=(tmp_path,))))) as call:
-        call.good("index_documents", texts=[{"text": "One sentence about a harbour.", "id": "a"}], wait_seconds=50)
-        assert "ids" in call.bad("get_source", ids=[wanted])
-
-
 @pytest.mark.parametrize("place", ["{0}:3", "{0}:3-4", "{0}#L3", "{0}#L3-L4", "./{0}:3", "{1}:3-3", "file://{1}", "file://{1}#L3"])
 def test_a_place_is_found_as_citations_and_editors_write_it(tmp_path: Path, place: str) -> None:
     root = tmp_path / "notes"

@@ -101,26 +101,6 @@ def test_the_tools_are_these_in_this_order_each_with_true_annotations(call: Call
     }  # fmt: skip
 
 
-def test_input_schemas_are_flat_and_the_whole_list_is_short() -> None:
-    tools = [{"name": tool.name, "description": tool.description, "inputSchema": tool.parameters} for tool in all_tools()]
-
-    def keys(value: Any) -> Iterator[str]:
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                yield key
-                yield from keys(inner)
-        elif isinstance(value, list):
-            for inner in value:
-                yield from keys(inner)
-
-    assert not {"anyOf", "oneOf", "allOf", "$ref", "$defs", "const", "not"} & set(keys(tools))
-    for tool in tools:
-        for name, part in tool["inputSchema"]["properties"].items():
-            assert part.get("type") in ("string", "integer", "number", "boolean", "array"), (tool["name"], name)
-            assert part.get("description") or name in ("max_tokens", "kind"), (tool["name"], name)  # say what they are
-            assert "default" in part or name in tool["inputSchema"].get("required", []) or name == "score", (tool["name"], name)
-
-
 def listed_of(home: Path, *corpora: str) -> list[Any]:
     """The core tools of a server whose corpora hold a text each."""
     for name in corpora:
@@ -163,14 +143,6 @@ def test_starting_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=clean_environment(), check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_the_server_says_in_five_lines_or_so_when_to_use_which_tool(call: Caller) -> None:
-    instructions = call.client.instructions
-    assert 5 <= len(instructions.splitlines()) <= 6
-    assert [name for name in NAMES if name not in instructions] == [
-        "drift_finish", "cancel_job", "remove_documents", "edit_graph", "claim_work", "submit_work",
-    ]  # fmt: skip
 
 
 # ---- both eras ---------------------------------------------------------------------------------------
@@ -221,17 +193,6 @@ def test_entity_community_and_status_hang_together(call: Caller) -> None:
     assert "GRAPHRAG_MCP_CHAT_MODEL" in status["text"] and status["jobs"][0]["status"] == "done"
 
 
-def test_drift_is_walked_from_question_to_answers(call: Caller) -> None:
-    begun = call.good("drift_search", query="What did the Great Storm destroy?")
-    step = call.good(
-        "drift_step", session_id=begun["session_id"], node_id=begun["open_node"], answer="Winstanley's tower.", score="85/100",
-        follow_ups="Who described the storm?",
-    )  # fmt: skip
-    assert step["answered"] == 1 and step["open_node"] not in ("", begun["open_node"])
-    finished = call.good("drift_finish", session=begun["session_id"])
-    assert "Winstanley's tower." in finished["text"]
-
-
 def test_texts_go_in_by_themselves_and_replace_by_id(call: Caller) -> None:
     body = {"id": "note", "text": "Grace Hopper found a moth in the Harvard Mark II.", "title": "Moth"}
     first = call.good("index_documents", texts=[body, {"title": "no text"}, 7], corpus="notes-1")
@@ -266,20 +227,6 @@ def test_results_stay_within_the_budget_and_a_changed_budget_is_said(call: Calle
     assert count_tokens(result["text"]) <= (usual if number <= 0 else min(max(number, 200), 20_000))
     assert len(result["text"]) <= 48_000
     assert ("max_tokens" in result["hint"]) == (not 200 <= number <= 20_000)
-
-
-def test_other_numbers_are_clamped_with_a_hint_too(call: Caller) -> None:
-    assert "level" in call.good("global_search", query="storm", level=-7)["hint"]
-    assert "around" in call.good("get_source", ids=["d1"], around=99)["hint"]
-    assert "wait_seconds" in call.good("index_documents", paths=["storm.md"], corpus="one", wait_seconds="9000")["hint"]
-    assert "max_nodes" in call.good("drift_search", query="storm", max_nodes=100000)["hint"]
-
-
-def test_wishes_for_an_answer_that_nobody_asked_for_are_said_to_change_nothing(call: Caller) -> None:
-    for tool in ("local_search", "global_search"):
-        told = call.good(tool, query="storm", response_type="a table of three rows")["hint"]
-        assert "instructions changed nothing" in told and "answer=true" in told
-        assert "changed nothing" not in call.good(tool, query="storm", response_type="a table", answer=True)["hint"]
 
 
 def test_a_reading_tool_names_an_unknown_argument_and_answers_all_the_same(call: Caller) -> None:
@@ -343,14 +290,3 @@ def test_a_wrong_call_is_told_what_is_wrong_and_what_to_do(call: Caller, tool: s
     text = call.bad(tool, **arguments)
     assert said in text
     assert "swordfish" not in text
-
-
-def test_a_file_over_the_limit_is_left_out_and_said(call: Caller, extra: Path) -> None:
-    folder = extra / "large"
-    folder.mkdir()
-    with open(folder / "huge.txt", "wb") as file:
-        file.truncate(30_000_000)
-    (folder / "small.md").write_text("# Small\n\nRobert Stevenson built Bell Rock.\n", "utf-8")
-    result = call.good("index_documents", paths=[str(folder)], corpus="large", wait_seconds=50)
-    assert result["counts"]["added"] == 1
-    assert result["skipped"] or result["errors"]

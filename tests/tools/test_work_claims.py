@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -83,11 +82,6 @@ def test_summaries_are_claimed_and_handed_in_over_the_protocol(folder: Path, cal
     until(lambda: text in caller.good("list_documents", corpus="kb")["text"])
 
 
-def test_an_item_that_no_reply_of_this_length_can_show_is_not_leased(folder: Path) -> None:
-    found = claim(folder, settings(folder), "ada", kind="extract", fits=lambda claimed: False)
-    assert found.items == [] and found.too_long and leased(folder) == set()
-
-
 def work_of(caller: Caller) -> str:
     return caller.good("claim_work", corpus="kb", kind="extract", max_items=1, max_tokens=9000)["items"][0]["work_id"]
 
@@ -139,13 +133,6 @@ def test_what_is_not_understood_is_refused_by_record_and_the_rest_is_kept(folder
     assert "met a stranger" not in told
 
 
-def test_an_answer_without_one_record_that_is_understood_is_refused(folder: Path) -> None:
-    work = claim(folder, settings(folder), "ada", kind="extract").items[0].work_id
-    only = {"entities": [], "relationships": [{**MIRA["relationships"][0], "description": " "}]}
-    done = submit(folder, settings(folder), "ada", [{"work_id": work, **only}])
-    assert done.accepted == [] and "no usable record" in done.rejected[0]["reason"]
-
-
 def test_a_report_can_be_corrected_after_it_is_merged(tmp_path: Path) -> None:
     from graphrag_mcp.index.pipeline import index_documents
     from graphrag_mcp.types import IndexRequest
@@ -184,43 +171,3 @@ def test_the_tools_of_writers_are_listed_while_a_document_has_no_summary(tmp_pat
         )  # two equal texts are one question
     until(lambda: open_snapshot(folder).count("summaries") == 2)
     assert listed() and not set(pair) & set(listed())
-
-
-def test_the_tools_of_writers_are_listed_while_a_report_waits_for_an_agent(tmp_path: Path) -> None:
-    """After the last summary `claim_work` names the reports as the next work: a client that lists the
-    tools again still has to find it."""
-    folder = tmp_path / "corpora" / "kb"
-    home = Settings(home=tmp_path, roots=())
-    texts = tuple(InlineText(f"{WORDS} Note {n} on mill {n}. " * 3, f"note{n}") for n in range(6))
-    index_documents(folder, IndexRequest(texts=texts, method="fast"), home)
-
-    def listed() -> bool:
-        with connected(build_server(App(home), "core")) as caller:
-            names = [tool.name for tool in caller.portal.call(caller.client.list_tools).tools]
-            return {"claim_work", "submit_work"} <= set(names)
-
-    with connected(build_server(App(home), "core")) as caller:
-        items = caller.good("claim_work", kind="summary")["items"]
-        written = [
-            {"work_id": item["work_id"], "text": "Mira Okafor kept a mill.", "labels": ["mills"]}
-            for item in items
-        ]
-        caller.good("submit_work", results=written)
-        until(lambda: open_snapshot(folder).count("pending") == 1)
-        assert listed()
-        (report,) = caller.good("claim_work", kind="report", level=0)["items"]
-        text = {
-            "title": "Mills",
-            "summary": "Mira Okafor kept a mill [Data: Sources (1)].",
-            "rating": 5,
-            "rating_explanation": "It is all.",
-            "findings": [
-                {
-                    "summary": "A mill was kept.",
-                    "explanation": "By Mira Okafor [Data: Sources (1)].",
-                }
-            ],
-        }
-        caller.good("submit_work", results=[{"work_id": report["work_id"], "text": json.dumps(text)}])
-        until(lambda: not open_snapshot(folder).count("pending"))
-        assert not listed()

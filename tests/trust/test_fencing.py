@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from contextvars import copy_context
 from pathlib import Path
 from urllib.parse import quote
@@ -13,10 +12,9 @@ import pytest
 
 from graphrag_mcp.packing import sending
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.fencing import ANGLES, ESCAPES, HOME, fold, located
+from graphrag_mcp.trust.fencing import HOME
 
 TEXT = "The harbour crane moved in May."
-EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 
 
 def fenced_in(home: Path | None, text: str) -> str:
@@ -96,34 +94,6 @@ def test_every_mark_of_a_text_is_broken_and_nothing_else_is_changed() -> None:
             assert ch == "\\"
             added += 1
     assert expected == "" and added == len(fencing.imitations(text))
-
-
-@pytest.mark.slow
-def test_every_character_that_may_open_a_mark_or_an_escape_is_looked_for() -> None:
-    folded = [(ch, plain) for ch in EVERY if (plain := fold(ch)) != ch or ch in "<&\\%"]
-    assert [ch for ch, plain in folded if "<" in plain and ch not in ANGLES] == []
-    assert [ch for ch, plain in folded if set(plain) & set("&\\%") and ch not in ESCAPES] == []
-    assert {fold(ch) for ch in ANGLES} == {"<"} and {fold(ch) for ch in ESCAPES} == set("&\\%")
-
-
-def test_letters_that_unicode_says_are_the_same_fold_to_one() -> None:
-    """Of every character whose compatibility form is a letter of our marks, and of every one that is called so."""
-    wanted = set("documentslay")
-    for ch in EVERY:
-        plain = unicodedata.normalize("NFKC", ch).lower()
-        if len(plain) == 1 and plain in wanted:
-            assert fold(ch) == plain, (ch, fold(ch))
-        called = re.match(r"(?:LATIN|FULLWIDTH LATIN|CIRCLED LATIN|SQUARED LATIN) (?:SMALL|CAPITAL) LETTER ([A-Z])(?: WITH .*)?$", unicodedata.name(ch, ""))
-        if called and called[1].lower() in wanted:
-            assert fold(ch) == called[1].lower(), (ch, fold(ch))
-
-
-@pytest.mark.parametrize("name", DISGUISES)
-def test_the_places_of_folded_characters_are_in_the_text(name: str) -> None:
-    text = f"é {DISGUISES[name]} &copy %E2%82 \\ud83d &#1114112; &nosuch; %zz"
-    plain, places = located(text)
-    assert len(places) == len(plain) and list(places) == sorted(places)
-    assert all(0 <= at < len(text) for at in places)
 
 
 def test_the_work_of_looking_for_marks_grows_with_the_text() -> None:

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.packing.budget import read_cursor, write_cursor
 from graphrag_mcp.trust import fencing
-from graphrag_mcp.trust.fencing import HOME, SUBJECT, key_of, mark, sealed, unsealed
+from graphrag_mcp.trust.fencing import HOME, SUBJECT, key_of, sealed, unsealed
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
 ASKED = "import sys; from pathlib import Path; from graphrag_mcp.trust.fencing import key_of; print(key_of(Path(sys.argv[1])).hex())"
@@ -68,19 +67,6 @@ def test_two_homes_have_two_keys_and_a_damaged_one_is_replaced(tmp_path: Path) -
     assert len({key_of(home) for home in homes}) == 3 and len((homes[2] / "key").read_bytes()) == 32
 
 
-def test_a_home_that_is_not_there_uses_the_key_of_the_process_and_is_not_made(tmp_path: Path) -> None:
-    missing = tmp_path / "missing"
-    assert key_of(missing) == key_of(None) == fencing._PROCESS and not missing.exists()
-    missing.mkdir()
-    assert key_of(missing) != fencing._PROCESS
-
-
-def test_a_mark_has_more_than_forty_bits_and_depends_on_key_purpose_and_text(tmp_path: Path) -> None:
-    said = [("a", "x"), ("b", "x"), ("a", "y"), ("a", "x", ""), ("a", "", "x"), ("a", "xy"), ("a", "x", "y")]
-    marks = {within(home, mark, *one) for home in (None, tmp_path) for one in said}
-    assert len(marks) == 14 and all(len(one) == 13 and one.isdecimal() for one in marks)
-
-
 def test_a_cursor_is_opened_by_the_subject_and_the_home_that_it_was_given_in(tmp_path: Path) -> None:
     cursor = within(tmp_path, sealed, "3.123456.10", subject="alice")
     assert within(tmp_path, unsealed, cursor, subject="alice") == "3.123456.10"
@@ -89,10 +75,3 @@ def test_a_cursor_is_opened_by_the_subject_and_the_home_that_it_was_given_in(tmp
         assert within(home, unsealed, given, subject=subject) is None
     for wrong in ("3.123456.10", "3.123456.10~", "3.123456.10~é", "~", cursor + "a"):
         assert within(tmp_path, unsealed, wrong, subject="alice") is None
-
-
-def test_the_mark_of_a_question_in_a_cursor_is_made_with_the_key(tmp_path: Path) -> None:
-    written = {home: within(home, write_cursor, 3, "harbour", [10]) for home in (None, tmp_path)}
-    assert written[None] != written[tmp_path]
-    assert within(tmp_path, read_cursor, written[tmp_path], 3, "harbour", 1) == (10,)
-    assert within(tmp_path, read_cursor, written[None], 3, "harbour", 1) is None

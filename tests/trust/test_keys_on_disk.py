@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
-import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.jobs.queue import settings_record
-from graphrag_mcp.settings import Settings, Substituted, from_record, load, secrets_of
+from graphrag_mcp.settings import Settings, from_record, load
 from graphrag_mcp.trust.private import keep_private
 from tests.index.test_index_with_model import demo
 from tests.support.client import connected, over_stdio
@@ -162,12 +159,6 @@ def test_a_key_where_the_name_of_its_variable_belongs_is_refused(tmp_path: Path,
     assert value not in str(refused.value) and SECRETS["API_KEY"] not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "MY_GATEWAY_KEY_2024", "key", "_K2"])
-def test_the_name_of_a_variable_is_taken(tmp_path: Path, name: str) -> None:
-    (path := tmp_path / "settings.toml").write_text(f'api_key_variable = "{name}"', "utf-8")
-    assert load({"GRAPHRAG_MCP_SETTINGS": str(path)}).api_key_variable == name
-
-
 def test_a_record_is_read_back_with_the_variables_of_the_process_that_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (path := tmp_path / "settings.toml").write_text(
         'chat_model = "${MODEL}"\nbase_url = "http://h/${PATH_KEY}/v1"\noutput_language = "German"\n[chat_options]\nuser = "${BODY_KEY}"\nseed = 3\n',
@@ -199,14 +190,6 @@ def test_a_record_is_read_back_with_the_variables_of_the_process_that_reads(tmp_
 def test_a_value_that_may_hold_a_key_is_withheld_from_records(name: str, value: Any, kept: bool) -> None:
     record = settings_record(Settings(**{name: value}))
     assert (record.get(name) == value) is kept and record.get("withheld", []) == ([] if kept else [name])
-
-
-def test_a_substituted_text_is_shown_as_it_was_written() -> None:
-    text = Substituted("sk-1", "${A}", ("sk-1",))
-    copies: list[Callable[[Substituted], Substituted]] = [copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
-    assert repr(text) == "'${A}'" and text == "sk-1" and all(one(text).template == "${A}" for one in copies)
-    assert "sk-1" not in repr(Settings(chat_options={"a": [text]}))
-    assert secrets_of(Settings(chat_options={"extra_headers": {"k": Substituted("Bearer abc", "Bearer ${A}", ("abc",))}})) == ["Bearer abc", "abc"]
 
 
 @POSIX
