@@ -50,6 +50,21 @@ class Page:
             self.citations.setdefault(citation.id, citation)  # with what was shown of it first
         return True
 
+    def lent(self, left: int) -> Page:
+        """A page with the room of one of so many that are left to show, which share this one. `take` has what it
+        leaves."""
+        part = Page(self.room // left, self.characters // left, self.full, self.told)
+        self.room -= part.room
+        self.characters -= part.characters
+        return part
+
+    def take(self, part: Page) -> None:
+        """Put a part that was `lent` behind what is there."""
+        self.room += part.room
+        self.characters += part.characters
+        self.blocks += part.blocks
+        self.citations |= part.citations | self.citations  # with what was shown of it first
+
     def copy(self) -> Page:
         """A page to try what has room."""
         return Page(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})

@@ -60,44 +60,39 @@ def several(
     if last < len(asked):
         rest = f"No room from query {last + 1} of {len(asked)} on"
         page.blocks.append(f"{rest}: ask the others apart, or with more max_tokens.")
-    result.beside = shown.took
+    result.beside = shown.grown
     return finished(result, page, 0, 0, lambda _: "")
 
 
 class _Shown:
-    """What a page has of the questions so far. `beside`: tokens that notes may take beside its room, and `took`
-    what they took."""
+    """What a page has of the questions so far. `beside`: tokens by which it may grow for notes, and `grown`
+    those by which it grew."""
 
     def __init__(self, page: Page, form: Form, beside: int) -> None:
-        self.page, self.form, self.beside, self.took = page, form, beside, 0
+        self.page, self.form, self.beside, self.grown = page, form, beside, 0
         self.notes: set[tuple[str, str]] = set()
         self.told: set[tuple[str, str]] = set()  # ids with the sentences that are shown of them
 
     def add(self, query: str, sources: Sequence[Source], left: int) -> bool:
         """Add what was found for the next of `left` questions, in its share of the room; False where it has none."""
-        page, share = self.page, self.page.room // left
-        part = Page(share, page.characters // left, page.full, page.told)
+        part = self.page.lent(left)
         part.add(f"## {one_line(query, ECHO)}")
-        useful = [source for source in sources if source.useful]
-        nearest = hits.merged(hits.apart(useful))[: 1 + LINES]
-        line, without = absences(sources, [passage for *_, passage in nearest])
+        ranked = hits.merged(sources)
+        line, without = absences(sources, [passage for *_, passage in ranked[: 1 + LINES]])
         if line:
             part.add(line)
         head = len(part.blocks)
-        took = note_hits.put_once(part, useful, self.notes, self.beside - self.took)
-        apart = hits.apart(useful)
+        grown = note_hits.add(part, sources, self.beside - self.grown, named=0, shown=self.notes)
         if self.form.breadth == "sentences":
-            self._sentences(part, survey(apart))
+            self._sentences(part, survey(sources))
         else:
-            self._passages(part, apart, without)
-        if not any(source.useful for source in apart) and len(part.blocks) == head:
+            self._passages(part, sources, without)
+        if not ranked and len(part.blocks) == head:
             part.add("Nothing was found.")
         if len(part.blocks) == head:
             return False
-        page.blocks += part.blocks
-        page.citations = part.citations | page.citations
-        page.room -= share - part.room
-        self.took += took
+        self.page.take(part)
+        self.grown += grown
         return True
 
     def _sentences(self, part: Page, surveyed: Survey) -> None:

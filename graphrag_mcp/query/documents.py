@@ -128,8 +128,8 @@ def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[i
     due = [number for number, (listed, at) in pairs if first or at < len(listed.lines)]
     for place, number in enumerate(due):
         listed, begin = lists[number], offsets[number]
-        share = page.room // (len(due) - place)
-        part = Page(share - count_tokens(listed.head) - PLACE, page.characters)
+        part = page.lent(len(due) - place)
+        part.room -= count_tokens(listed.head) + PLACE
         for text in (line() for line in listed.lines[begin:]):
             if not part.add(text):
                 if part.blocks:
@@ -139,8 +139,8 @@ def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[i
         head = listed.head if not page.blocks else f"\n{listed.head}"
         if len(part.blocks) < len(listed.lines):
             head += f" Lines {begin + 1} to {taken[number]} of {len(listed.lines)}."
-        page.blocks += [head, *part.blocks]
-        page.room -= share - max(part.room, 0)
+        part.blocks.insert(0, head)
+        page.take(part)
     return taken
 
 
@@ -217,7 +217,7 @@ def _of_notes(part: Part, subject: str) -> list[str]:
     if source is None:
         return []
     found = note_hits.on([source])[: note_hits.NAMED]
-    return [line for line, _ in note_hits.lines(found, [source])]
+    return [render.line_of(hit, source.found.terms) for note in found for hit in note.hits()]
 
 
 def _by_period(snapshot: Snapshot, head: str, ids: Sequence[str], by: str) -> Listed:

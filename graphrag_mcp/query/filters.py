@@ -62,9 +62,14 @@ class Filters:
         return [condition for condition in self.conditions if condition.field in names]
 
     @property
+    def of_passages(self) -> bool:
+        """May some passages of a document pass, and others not?"""
+        return bool(self.first or self.without or self.of(*TIME))
+
+    @property
     def narrows(self) -> bool:
         """Are there passages that might not pass?"""
-        return bool(self.documents is not None or self.first or self.without or self.of(*TIME))
+        return self.documents is not None or self.of_passages
 
     def passing(self, passages: Iterable[tuple[str, str, Sequence[str]]]) -> set[str]:
         """The ids of the passages that pass, of (id, document, entities)."""
@@ -106,7 +111,7 @@ class Filters:
     @property
     def passing_documents(self) -> list[str]:
         """The documents with a passage that passes."""
-        if self.first or self.without or self.of(*TIME):
+        if self.of_passages:
             return list(dict.fromkeys(document for document, _ in self._places))
         known = documents(self.snapshot)
         return [id for id in known if self.documents is None or id in self.documents]

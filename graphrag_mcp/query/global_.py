@@ -104,11 +104,13 @@ def show(
     if request.query and (noted or not whole):
         found = (local.asked(part, request.query) for part in parts)
         sources = [source for source in found if source is not None]
-    if noted and request.query:
-        budget = note_hits.put(result, sources, budget, request.for_notes())
+    page = page_of(result, budget)
+    if noted:
+        result.beside = note_hits.add(page, sources, request.for_notes())
     if not whole:
         worth = {term: value for each in about for term, value in each.worth.items()}
-        return _said(result, parts, budget, request, offset, cursor, survey.survey(sources, worth))
+        surveyed = survey.survey(sources, worth)
+        return _said(result, page, parts, budget, request, offset, cursor, surveyed)
     if absent := list(dict.fromkeys(word for each in about for word in each.absent)):
         told = not_there([snapshot for _, snapshot, _ in parts], absent)
         result.hint = joined(result.hint, told)
@@ -116,7 +118,7 @@ def show(
         if named or not any(each.wide for each in about):
             return _nothing(result, parts, budget)
     result = topic_map.overview(
-        result, parts, budget, level=request.level, offset=offset, cursor=cursor
+        result, parts, page, level=request.level, offset=offset, cursor=cursor
     )
     if result.communities or offset:
         return result
@@ -130,6 +132,7 @@ def show(
 
 def _said(
     result: SearchResult,
+    page: Page,
     parts: Sequence[Part],
     budget: int,
     request: Request,
@@ -138,7 +141,6 @@ def _said(
     surveyed: survey.Survey,
 ) -> SearchResult:
     """What written reports say on the question, then the sentences of the documents."""
-    page = page_of(result, budget)
     for part in parts if not offset else ():
         result.communities += _add_reports(page, part, request.query, request.level)
     taken = offset + render.show_survey(page, surveyed, offset, told=True)
@@ -146,7 +148,7 @@ def _said(
     documents = len({(line.hit.corpus, line.hit.document) for line in on_it})
     others = len(surveyed.documents()) - documents + surveyed.others
     result.coverage |= {"documents": documents, "weaker": others}
-    if not (surveyed.lines or result.communities or result.citations or offset):
+    if not (surveyed.lines or result.communities or page.citations or offset):
         return _nothing(result, parts, budget)
     if not rest and surveyed.others:
         page.add(f"{counted(surveyed.others, 'more documents')} with some of these words.")

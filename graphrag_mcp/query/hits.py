@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp import plugins
@@ -36,18 +36,25 @@ OPENING = 2_000  # characters of a text among which its opening is looked for
 @dataclass(slots=True)
 class Source:
     """The findings of a search in one corpus. `corpus` is put before ids, and `factor` weighs the
-    scores among several corpora."""
+    scores among several corpora. `notes` (content ids) stand apart from the passages of documents (note_hits.py)."""
 
     snapshot: Snapshot
     found: Ranking
     corpus: str = ""
     filters: Filters | None = None
     factor: float = 1.0
+    notes: frozenset[str] = frozenset()
 
     @property
     def useful(self) -> bool:
         """Was anything found?"""
         return bool(self.found.passages)
+
+    @property
+    def passages(self) -> Sequence[Ranked]:
+        """The passages of documents, best first."""
+        found = self.found.passages
+        return [one for one in found if one.document_id not in self.notes] if self.notes else found
 
 
 @dataclass(slots=True)
@@ -144,7 +151,7 @@ def read(
             Hit(
                 score[row["id"]],
                 raw,
-                _body(raw, row["title"], row["uri"]),
+                body_of(raw, row["title"], row["uri"]),
                 cited.model_copy(update={"said": day}),
                 time,
                 f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
@@ -181,7 +188,7 @@ def untitled(fact: Mapping[str, Any]) -> bool:
     return named and not plugins.verbatim(uri)
 
 
-def _body(raw: str, title: str, uri: str) -> str:
+def body_of(raw: str, title: str, uri: str) -> str:
     """The readable text, without a first line that only repeats the title; of a plug-in as it is."""
     if plugins.verbatim(uri):
         return raw.strip("\n")
@@ -236,34 +243,23 @@ def merged(sources: Sequence[Source]) -> MergedPassages:
     ranked = [
         (passage.score * source.factor, number, passage)
         for number, source in enumerate(sources)
-        for passage in source.found.passages
+        for passage in source.passages
     ]
     if len(sources) > 1:
         ranked.sort(key=lambda row: -round(row[0], 9))
     return ranked
 
 
-def notes_apart(source: Source) -> frozenset[str]:
+def notes_apart(
+    snapshot: Snapshot, passages: Sequence[Ranked], filters: Filters | None = None
+) -> frozenset[str]:
     """The notes (content ids) that stand apart from the passages of documents. None do where the filters leave notes
     alone, or where several notes and no document were found: they are the hits then."""
-    notes = note_sources.ids(source.snapshot)
-    kept = source.filters.documents if source.filters is not None else None
-    found = {passage.document_id for passage in source.found.passages}
+    notes = note_sources.ids(snapshot)
+    kept = filters.documents if filters is not None else None
+    found = {passage.document_id for passage in passages}
     alone = len(found) > 1 and found <= notes
     return frozenset() if alone or (kept is not None and kept <= notes) else notes
-
-
-def apart(sources: Sequence[Source]) -> list[Source]:
-    """The sources without the passages of notes."""
-    found = []
-    for source in sources:
-        if notes := notes_apart(source):
-            passages = [
-                passage for passage in source.found.passages if passage.document_id not in notes
-            ]
-            source = replace(source, found=replace(source.found, passages=passages))
-        found.append(source)
-    return found
 
 
 def of_ranked(

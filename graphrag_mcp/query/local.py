@@ -79,7 +79,7 @@ def search(
 
         result.mode = "overview"
         result.hint = joined(result.hint, topic_map.UNASKED)
-        return topic_map.overview(result, parts, budget)
+        return topic_map.overview(result, parts, page_of(result, budget))
     sources, notes = found_in(parts, request, askers or {})
     useful = [source for source in sources if source.useful]
     several = ONE_ANSWER if request.answer and len(corpora) > 1 else ""
@@ -157,19 +157,17 @@ def show(
     """The result for one question, from the hit or line `offset` on, in the form that is asked for,
     after notes on the question."""
     form = request.form
-    if form.every:
-        return _show_passages(result, sources, budget, offset, cursor, request, False)
-    generous = budget > DEFAULT_TOKENS or form.sort == "time"  # not by the room of a note
-    if not offset:
-        budget = note_hits.put(result, sources, budget, request.for_notes())
-    sources = hits.apart(sources)
-    if form.breadth != "sentences":
-        return _show_passages(result, sources, budget, offset, cursor, request, generous)
-    if not offset:
+    if form.breadth == "sentences" and not offset:
         result.hint = joined(result.hint, absences(sources)[0])
-    page, surveyed = page_of(result, budget), survey(sources)
+    page = page_of(result, budget)
+    if not offset:
+        result.beside = note_hits.add(page, sources, request.for_notes())
+    if form.breadth == "passages":
+        generous = not form.every and (budget > DEFAULT_TOKENS or form.sort == "time")
+        return _show_passages(result, page, sources, offset, cursor, form, generous)
+    surveyed = survey(sources)
     taken = offset + render.show_survey(page, surveyed, offset, form.sort == "time")
-    if not surveyed.lines and not result.citations:
+    if not surveyed.lines and not page.citations:
         result.state = "not_found"
         page.add(UNSAID)
     return finished(result, page, len(surveyed.lines) - taken, taken, cursor)
@@ -177,17 +175,17 @@ def show(
 
 def _show_passages(
     result: SearchResult,
+    page: Page,
     sources: Sequence[Source],
-    budget: int,
     offset: int,
     cursor: Cursor,
-    request: Request,
+    form: render.Form,
     generous: bool,
 ) -> SearchResult:
     """The best passages in full, and weaker ones as lines. `generous`: weaker ones in full as well."""
-    form, page, ranked = request.form, page_of(result, budget), hits.merged(sources)
+    ranked = hits.merged(sources)
     floor = render.WEAK * ranked[0][0] if ranked and not form.every else 0.0
-    scored = ranked[offset : offset + max(20, budget // 50)]
+    scored = ranked[offset : offset + max(25, page.room // 40)]
     if form.sort == "time":
         scored = [triple for triple in scored if triple[0] >= floor]
         scored = scored[: max(page.room // IN_TIME, 1)]
@@ -350,7 +348,8 @@ def asked(part: Part, query: str) -> Source | None:
 def _source(snapshot: Snapshot, found: Ranking, corpus: str, filters: Filters | None) -> Source:
     """The findings of a corpus, ready to be shown. Among several corpora the score of its best
     passage is 0.5, plus up to 0.5 by the share of the question that this passage contains."""
-    source = Source(snapshot, found, corpus, filters)
+    notes = hits.notes_apart(snapshot, found.passages, filters)
+    source = Source(snapshot, found, corpus, filters, notes=notes)
     if corpus and found.passages and (terms := set(query_terms(found.query))):
         matched = terms.intersection(found.passages[0].terms.split())
         source.factor = 0.5 + 0.5 * len(matched) / len(terms)

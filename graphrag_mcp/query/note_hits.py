@@ -1,6 +1,6 @@
 """Notes in the results of searches.
 
-A note takes no place among the passages of documents (hits.py, `apart`). One that answers the question, by
+A note takes no place among the passages of documents (`Source.notes`). One that answers the question, by
 the same scores, stands above them, whole, so that one call is enough; of others that are on the question two are
 named in a line each, and the rest are counted."""
 
@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphrag_mcp.packing.page import OVERHEAD, Page
+from graphrag_mcp.packing.page import Page
 from graphrag_mcp.query import hits, note_sources, render, times
-from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.hits import Hit, Source, Worth
 from graphrag_mcp.query.rank import Ranked
+from graphrag_mcp.store.tables import values_of
 from graphrag_mcp.text import quote
-from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.trust.fencing import quoted
-from graphrag_mcp.types import Citation, SearchResult
+from graphrag_mcp.types import Citation
 
 # Share of the best score from which a note answers. Ten notes of an agent on 668 articles: each is the best hit for
 # the question that it was written for, and for none of 12 other questions on them is one above 0.86.
@@ -32,8 +32,8 @@ REST = 8  # part of the default room that is left for passages beside a note who
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A note with its best passage, and the share of the best score that this has."""
+class Note:
+    """A note on a question: its best passage, and the share of the best score that this has."""
 
     source: Source
     passage: Ranked
@@ -44,119 +44,86 @@ class Found:
         return self.source.corpus, self.passage.document_id
 
     @property
-    def answers(self) -> bool:
-        return self.share >= ANSWERS
-
-    @property
     def is_sure(self) -> bool:
         """Does the note name sources, and are all of them as they were?"""
         found = note_sources.sources(self.source.snapshot, self.passage.document_id)
         return bool(found) and not note_sources.since(found)
 
-    def hits(self) -> list[hits.Hit]:
+    def hits(self) -> list[Hit]:
         """The passage as it is shown; [] where its row is damaged."""
         return hits.of_ranked([self.source], [(self.share, 0, self.passage)])
 
 
-def on(sources: Sequence[Source]) -> list[Found]:
+def on(sources: Sequence[Source]) -> list[Note]:
     """The notes that are on the question of a search, best first."""
     scores = [one.score * source.factor for source in sources for one in source.found.passages]
     best = max(scores, default=0.0) or 1.0
-    passages = [
-        Found(source, passage, passage.score * source.factor / best)
+    found = [
+        Note(source, passage, passage.score * source.factor / best)
         for source in sources
-        for notes in [hits.notes_apart(source)]
         for passage in source.found.passages
-        if passage.document_id in notes
+        if passage.document_id in source.notes
     ]
-    passages.sort(key=lambda found: (-round(found.share, 9), found.key))
-    notes: dict[tuple[str, str], Found] = {}
-    for found in passages:
-        if found.share >= ON_IT:
-            notes.setdefault(found.key, found)
-    return list(notes.values())
+    found.sort(key=lambda note: (-round(note.share, 9), note.key))
+    best_of: dict[tuple[str, str], Note] = {}
+    for note in found:
+        if note.share >= ON_IT:
+            best_of.setdefault(note.key, note)
+    return list(best_of.values())
 
 
-def put(result: SearchResult, sources: Sequence[Source], budget: int, beside: int) -> int:
-    """Put the notes on a question into the text of a result, and what they cite into its citations: the
-    budget of the whole text then. `beside`: tokens that a note may take beside the budget; 0 where the caller gave
-    the budget. Beside a note that may be wrong by now, or that names no sources, passages have their whole room."""
-    notes = on(sources)
-    if not notes:
-        return budget
-    blocks = [result.text] if result.text else []
-    room = int(SHARE * (budget - OVERHEAD - count_tokens(f"{result.hint} {result.text}")))
-    if notes[0].answers:
-        rest = budget // REST if notes[0].is_sure else budget  # for passages
-        text, cited = whole(notes.pop(0), sources, budget + beside - rest if beside else room)
-        blocks.append(text)
-        result.citations.append(cited)
-        price = count_tokens(text)
-        room -= price
-        if beside:
-            result.beside = max(price + rest - budget, 0)
-            budget = price + rest
-    named = notes[:NAMED] if beside or room > 0 else []
-    for text, cited in lines(named, sources):
-        blocks.append(text)
-        result.citations += cited
-    if unnamed := len(notes) - len(named):
-        blocks.append(f'{counted(unnamed, "more notes")}: filters=["kind=note"].')
-    result.text = "\n".join(blocks)
-    return budget
-
-
-def put_once(
-    page: Page, sources: Sequence[Source], shown: set[tuple[str, str]], beside: int
+def add(
+    page: Page,
+    sources: Sequence[Source],
+    beside: int,
+    named: int = NAMED,
+    shown: set[tuple[str, str]] | None = None,
 ) -> int:
-    """Add the note that answers one of several questions to a page, and give the number of tokens
-    by which the page grew. The note is added whole if it has at most `beside` tokens and the
-    page has room for its characters, else as a line. A note in `shown` is not added again."""
-    note = next(iter(on(sources)), None)
-    if note is None or not note.answers or note.key in shown:
-        return 0
-    text, cited = whole(note, sources, max(beside, 0) or CHARACTERS)
-    price = count_tokens(text) + 2
-    if price <= beside:
-        page.room += price
+    """Add the notes on a question to a page: the one that answers, lines of `named` others, and how many more there
+    are. Gives the tokens by which the page grew for them, at most `beside`; of a page that may not grow they take a
+    SHARE. Beside a note that may be wrong by now, or that names no sources, passages have their whole room. `shown`:
+    the notes that stand whole on this page already, which are not added again."""
+    shown, worth, grown = set() if shown is None else shown, hits.worth_of(sources), 0
+    notes = [note for note in on(sources) if note.key not in shown]
+    room = int(SHARE * page.room)
+    if notes and notes[0].share >= ANSWERS and (read := notes[0].hits()):
+        rest = page.room // REST if notes[0].is_sure else page.room  # for passages
+        most = page.room + beside - rest if beside else room
+        text, cited = whole(notes[0], read[0], worth, most)
+        price = count_tokens(text) + 2
+        grown = min(max(price + rest - page.room, 0), beside)
+        page.room += grown
         if page.add(text, [cited]):
-            shown.add(note.key)
-            return price
-        page.room -= price  # it has more characters than the page
-    for line, citations in lines([note], sources):
-        page.add(line, citations)
-    return 0
+            shown.add(notes.pop(0).key)
+            room -= price
+    for note in notes[:named] if beside or room > 0 else ():
+        for hit in note.hits():
+            page.add(render.line_of(hit, worth), hit.cited(render.sentence_of(hit, worth)))
+    if named and (unnamed := len(notes[named:])):
+        page.add(f'{counted(unnamed, "more notes")}: filters=["kind=note"].')
+    return grown
 
 
-def whole(note: Found, sources: Sequence[Source], room: int) -> tuple[str, Citation]:
+def whole(note: Note, hit: Hit, worth: Worth, room: int) -> tuple[str, Citation]:
     """A note with its date, its writer and what became of its sources, whole where it has no more tokens than
-    `room`, and its citation."""
-    snapshot, (hit,) = note.source.snapshot, note.hits()
+    `room`, and its citation; of a note of which filters keep some passages alone, its best one."""
+    snapshot, kept = note.source.snapshot, note.source.filters
     fact = times.documents(snapshot)[hit.document]
-    (row,) = snapshot.by_key("documents", [hit.document], "id", ["text"]).to_pylist()
-    passage = {"document_id": hit.document, "text": row["text"], "char_start": 0}
-    body = readable(note_sources.with_ids(snapshot, passage))
-    first, _, below = body.partition("\n")
-    if first.lstrip("# ").strip().casefold() == hit.citation.title.strip().casefold():
-        body = below  # the title stands above it
-    body = body.strip()
-    id = f"{hit.corpus}/{fact['document'][0]}" if hit.corpus else fact["document"][0]
+    alias = f"{hit.corpus}/{fact['document'][0]}" if hit.corpus else fact["document"][0]
+    body, cited = hit.body, hit.citation
+    if hit.whole or kept is None or not kept.of_passages:
+        (text,) = values_of(snapshot.by_key("documents", [hit.document], "id", ["text"])["text"])
+        row = {"document_id": hit.document, "text": text, "char_start": 0}
+        body = hits.body_of(note_sources.with_ids(snapshot, row), cited.title, hit.uri)
+        place = {"id": alias, "char_start": 0, "char_end": len(text), "place": ""}
+        place |= {"line_start": 1, "line_end": 1 + text.rstrip("\n").count("\n")}
+        cited = cited.model_copy(update=place)
     remark = note_sources.told(snapshot, hit.document, sure=True, day=fact["date"])
-    head = f"[{id}] {hit.name} {remark}"
+    head = f"[{cited.id}] {hit.name} {remark}"
     room -= count_tokens(head) + 40
     shown = body[:CHARACTERS]
     if count_tokens(shown) > room:
-        shown = quote.excerpt(shown, hits.worth_of(sources), max(room, render.PART))
-    rest = "" if shown == body else f"\nA part of {id}: get_source gives all of it."
-    place = {"id": id, "char_start": 0, "char_end": len(row["text"]), "place": "", "text": shown}
-    place |= {"line_start": 1, "line_end": 1 + row["text"].rstrip("\n").count("\n")}
-    return f"{head}\n{quoted(shown)}{rest}\n", hit.citation.model_copy(update=place)
-
-
-def lines(notes: Sequence[Found], sources: Sequence[Source]) -> list[tuple[str, list[Citation]]]:
-    """A line for each note, with its best sentence on the question, and what it cites."""
-    worth, found = hits.worth_of(sources), list[tuple[str, list[Citation]]]()
-    for hit in (hit for note in notes for hit in note.hits()):
-        sentence = render.sentence_of(hit, worth)
-        found.append((render.line_of(hit, worth), hit.cited(sentence)))
-    return found
+        shown = quote.excerpt(shown, worth, max(room, render.PART))
+    is_all = shown == body and cited.id == alias
+    rest = "" if is_all else f"\nA part of {alias}: get_source gives all of it."
+    return f"{head}\n{quoted(shown)}{rest}\n", cited.model_copy(update={"text": shown})

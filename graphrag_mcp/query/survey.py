@@ -71,14 +71,13 @@ class Survey:
 def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey:
     """The best sentences on the question of each document of the sources. `worth`: of the terms that a
     sentence is chosen by, where they are not those of the ranking. Notes stand apart (note_hits.py)."""
-    sources = hits.apart(sources)
     names = [name for source in sources for name in source.found.names]
     terms_worth = hits.without_people(worth or _worth(sources), names)
     by_document = {
         (number, id): passages
         for number, source in enumerate(sources)
         for id, passages in lists_of(
-            (passage.document_id, passage) for passage in source.found.passages
+            (passage.document_id, passage) for passage in source.passages
         ).items()
     }
     values = {
@@ -121,7 +120,7 @@ def document_values(source: Source) -> dict[str, float]:
     """The value for the question of each document (content id) of a ranking, relative to the best
     document, which has 1."""
     found = source.found
-    passages = lists_of((passage.document_id, passage) for passage in found.passages)
+    passages = lists_of((passage.document_id, passage) for passage in source.passages)
     whole = math.fsum(found.terms.values()) or 1.0
     document_terms = {id: _terms_of(group) for id, group in passages.items()}
     scores = {
@@ -201,7 +200,7 @@ def _with_summaries(
         there = {line.hit.document for line in corpus_lines}
         share = {
             passage.document_id: passage.summary
-            for passage in reversed(source.found.passages)
+            for passage in reversed(source.passages)
             if passage.summary
         }
         first = {hit.document: hit for hit in reversed(found) if hit.corpus == source.corpus}

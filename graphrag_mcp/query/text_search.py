@@ -16,7 +16,7 @@ from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import local, render
 from graphrag_mcp.query.candidates import PROPOSED, bm25
-from graphrag_mcp.query.hits import Source
+from graphrag_mcp.query.hits import Source, notes_apart
 from graphrag_mcp.query.literals import (
     UNSEEN,
     Literal,
@@ -96,16 +96,26 @@ def search(corpora: Sequence[local.Corpus], request: Request) -> SearchResult:
         what = "the query is empty"
         raise BadInput(what, 'Give words to find, with exact ones in quotes: "to be or not"')
     result.hint = joined(result.hint, note)
-    sources: list[Source] = []
+    found: list[tuple[str, Snapshot, Ranking]] = []
     literals: list[str] = []
     nowhere: list[list[str]] = []
     for name, snapshot, kept in begun.parts:
-        found = matches(snapshot, query, kept)
-        literals = found.literals or literals
-        sources.append(Source(snapshot, found.ranking, name))
+        ranking, written, lacking = matches(snapshot, query, kept)
+        literals = written or literals
+        found.append((name, snapshot, ranking))
         nowhere.append(absent(snapshot, query))
-        for message in filter(None, (kept.note if kept else "", found.note)):
+        for message in filter(None, (kept.note if kept else "", lacking)):
             result.hint = joined(result.hint, f"In {name}: {message}" if name else message)
+    sources = [
+        # A note that holds what stands in quotes is a hit as any other.
+        Source(
+            snapshot,
+            ranking,
+            name,
+            notes=frozenset() if literals else notes_apart(snapshot, ranking.passages),
+        )
+        for name, snapshot, ranking in found
+    ]
     missing = [word for word in nowhere[0] if all(word in words for words in nowhere)]
     where = "this corpus" if len(begun.parts) == 1 else "these corpora"
     result.hint = joined(result.hint, listed(f"Nowhere in {where}", missing))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.packing.budget import Item, citation, one_line
-from graphrag_mcp.query import context, hits, local, note_sources, times
+from graphrag_mcp.query import context, local, note_sources, times
 from graphrag_mcp.query.entities import name_ids
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
@@ -67,7 +67,7 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
     key, values = "document_id", sorted(times.documents(snapshot).keys() - notes)
     if query:
         source = local.asked(part, query)
-        known = hits.apart([source])[0].found.passages if source else []
+        known = source.passages if source else []
         key, values = "id", [passage.id for passage in known[:FOUND]]
         unread = len(known[FOUND:])
     rows = snapshot.by_key("passages", values, key, COLUMNS).to_pylist()

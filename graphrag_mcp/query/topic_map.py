@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphrag_mcp.packing.page import Page, finished, page_of
+from graphrag_mcp.packing.page import Page, finished
 from graphrag_mcp.query import context, groups, summaries, title_list, topics
 from graphrag_mcp.query.filters import Part
+from graphrag_mcp.query.notes import joined
 from graphrag_mcp.text.terms import counted
+from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import SearchResult
 
 SHARES = 15  # topics that share the room of a map
@@ -21,27 +23,24 @@ MANY = 100  # documents from which on a map says how to list the titles of all
 def overview(
     result: SearchResult,
     corpora: Sequence[Part],
-    budget: int,
+    page: Page,
     *,
     level: int = -1,
     offset: int = 0,
     cursor: Callable[[tuple[int, ...]], str] = lambda _: "",
 ) -> SearchResult:
-    """The result with the map of each corpus, which gets an equal share of the budget. The map of a
+    """The result with the map of each corpus, which gets an equal share of the page. The map of a
     single corpus has pages."""
     if not offset:  # beside the text, which is a quotation
-        missing = (summaries.missing(snapshot) for _, snapshot, _ in corpora)
-        result.hint = " ".join(filter(None, (result.hint, *missing)))
-    page = page_of(result, budget)
-    room, left, documents = page.room, 0, 0
+        missing = " ".join(summaries.missing(snapshot) for _, snapshot, _ in corpora).strip()
+        result.hint = joined(result.hint, missing)
+        page.room -= count_tokens(missing)
+    left = documents = 0
     for number, part in enumerate(corpora):
-        share = room // (len(corpora) - number)
-        part_page = Page(share, page.characters)
-        shown, rest = _add_map(part_page, part, level, offset)
-        room -= share - part_page.room
+        of_corpus = page.lent(len(corpora) - number)
+        shown, rest = _add_map(of_corpus, part, level, offset)
+        page.take(of_corpus)
         left += rest if len(corpora) == 1 else 0
-        page.blocks += part_page.blocks
-        page.citations |= part_page.citations
         result.communities += shown
         documents += len(set(topics.count(part[1]).documents.values()))
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
