@@ -1,9 +1,9 @@
 """Communities: text units divided by topic, and the entities that stand in them.
 
 Text units and their characteristic terms form a bipartite graph, which Leiden (Traag, Waltman, van
-Eck 2019, arXiv:1810.08473) divides. Links between entities take no part: names that stand beside
-each other say less about a topic than words do. Each community is divided again in the same way,
-with its terms weighted inside it. An entity belongs where most of its text units do. The result is
+Eck 2019, arXiv:1810.08473) divides; then each text unit moves to the group whose mean is nearest.
+Links between entities take no part: names that stand beside each other say less about a topic than
+words do. Each community is divided again in the same way, with its terms weighted inside it. An entity belongs where most of its text units do. The result is
 a function of the content alone."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 14  # another number when the same content would give another hierarchy
+VERSION = 15  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[Any, ...]  # the groups of a text unit, coarsest first, whatever these are called
 
@@ -31,6 +31,7 @@ SAME = 0.85  # share of a community above which a part is no part but the same a
 # Modularity of a division below the top: few text units reach 0.3 by chance, of SURE 0.2 is enough.
 CLEAR, ENOUGH, SURE = 0.3, 0.2, 150
 MOST_LEVELS = 6
+ROUNDS = 10  # in which text units settle: see `_settled`
 
 
 @dataclass(frozen=True)
@@ -365,9 +366,9 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
         return [units]
     renamed = np.full(len(sizes) + 1, -1)
     renamed[large] = np.arange(len(large))
-    labels = _nearest(renamed[labels], unit, term, weight, len(large))
+    labels = _settled(renamed[labels], unit, term, weight, len(large))
     labels[labels < 0] = 0  # what shares no term with any other goes with most
-    groups = [units[labels == label] for label in range(len(large))]
+    groups = [group for label in range(len(large)) if len(group := units[labels == label])]
     return [units] if max(map(len, groups)) > SAME * len(units) and not top else groups
 
 
@@ -411,21 +412,27 @@ def _leiden(unit: Any, term: Any, weight: Any, seed: int) -> tuple[float, dict[i
     return quality, {place: found[name] for place, name in sorted(names.items())}
 
 
-def _nearest(labels: Any, unit: Any, term: Any, weight: Any, many: int) -> Any:
-    """Text units without a group (-1) join the one whose terms are nearest to theirs, if any is."""
+def _settled(labels: Any, unit: Any, term: Any, weight: Any, many: int) -> Any:
+    """The group (0 to `many` - 1) of each text unit, that whose mean is nearest to its terms: spherical k-means
+    (Dhillon, Modha 2001) that starts with the groups of `labels` (-1: in none yet). NMI of three labelled sets
+    after 0, 1, 5, 10 rounds: 668 news articles 0.811, 0.813, 0.816, 0.816; 1,186 others 0.789, 0.819, 0.821, 0.821;
+    1,000 Chinese ones 0.832, 0.843, 0.857, 0.875."""
     import numpy as np
 
-    if not (labels < 0).any() or not len(unit):
+    if not len(unit):
         return labels
     _, term = np.unique(term, return_inverse=True)
     width = int(term.max()) + 1
-    inside = labels[unit] >= 0
-    place = labels[unit[inside]] * width + term[inside]
-    centre = np.bincount(place, weight[inside], many * width).reshape(many, width)
-    centre /= np.maximum(np.sqrt((centre**2).sum(axis=1, keepdims=True)), 1e-12)
-    near = np.zeros((many, len(labels)))
-    left = ~inside
-    for label in range(many):
-        near[label] = np.bincount(unit[left], weight[left] * centre[label, term[left]], len(labels))
-    best = np.where(near.max(axis=0) > 0, near.round(9).argmax(axis=0), -1)
-    return np.where(labels < 0, best, labels)
+    first = np.flatnonzero(np.diff(unit, prepend=-1))  # of each text unit that has terms
+    having = unit[first]
+    for _ in range(ROUNDS):
+        inside = labels[unit] >= 0
+        place = labels[unit[inside]] * width + term[inside]
+        mean = np.bincount(place, weight[inside], many * width).reshape(many, width)
+        mean /= np.maximum(np.sqrt((mean**2).sum(axis=1, keepdims=True)), 1e-12)
+        near = np.array([np.add.reduceat(weight * each[term], first) for each in mean])
+        best = np.where(near.max(axis=0) > 0, near.round(9).argmax(axis=0), labels[having])
+        if (best == labels[having]).all():
+            break
+        labels[having] = best
+    return labels
