@@ -51,7 +51,16 @@ from graphrag_mcp.sources.piece import (
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.sheets import xlsx
 from graphrag_mcp.sources.subtitles import subtitles
-from graphrag_mcp.sources.walk import distinct, kind_of, ocr_installed, secret, suffix_of
+from graphrag_mcp.sources.walk import (
+    HEAD,
+    SECRET,
+    distinct,
+    kind_of,
+    ocr_installed,
+    secret,
+    start_reason,
+    suffix_of,
+)
 from graphrag_mcp.types import is_object
 
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
@@ -510,11 +519,9 @@ APART = (
     | SHEETS
     | MAIL
     | ocr.PICTURES
-    | frozenset("pdf epub rtf xls zip gz tgz tar parquet xml".split())
+    | frozenset("pdf epub rtf xls zip gz tgz tar parquet xml html htm xhtml ipynb".split())
 )
-ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics html htm xhtml ipynb".split())
-# Files that hold NUL bytes by nature.
-PACKED = APART - {"eml", "emlx", "mbox", "mht", "mhtml", "rtf", "xml"}
+ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics".split())
 
 Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
@@ -601,11 +608,8 @@ def _inside(
     """`key`: the name, which another file may have as well, with a number where one had it before."""
     name = found.name.rpartition("/")[2]
     suffix = suffix_of(name)
-    reason = "looks like a secret" if secret(name) else kind_of(name)
-    if not reason and suffix in ocr.PICTURES and not described and not ocr_installed():
-        reason = f"a picture; {ocr.INSTALL} reads it"
-    if not reason and suffix not in PACKED and b"\0" in found.data[:8192]:
-        reason = "binary"
+    reason = SECRET if secret(name) else kind_of(name)
+    reason = reason or start_reason(name, found.data[:HEAD], described)
     if depth > DEPTH:
         reason = f"files inside of files are read to a depth of {DEPTH}"
     if reason:

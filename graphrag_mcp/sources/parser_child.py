@@ -24,7 +24,14 @@ MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 ENGINE_KEEPS = 300_000_000  # bytes that the engine for pictures does not give back after one
 PICTURES = 60_000_000  # bytes of a file's pictures: 80 MB as base64, of the 120 that it may become
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
-LIBRARIES = ("pypdfium2", "office_oxide", "olefile", "email.charset", "encodings.idna")
+LIBRARIES = (
+    "pypdfium2",
+    "office_oxide",
+    "olefile",
+    "lxml.etree",
+    "email.charset",
+    "encodings.idna",
+)
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
 _NEVER = tuple(
     "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system os.startfile pty. "

@@ -10,9 +10,9 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from html import escape
+from xml.sax.saxutils import escape
 
-from graphrag_mcp.sources import archive, formulas
+from graphrag_mcp.sources import archive, formulas, html
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import in_font
 from graphrag_mcp.sources.word_lists import Lists
@@ -80,7 +80,9 @@ def as_shown(xml: bytes, lists: Lists | None = None) -> bytes:
             if label:
                 shown += b"<%br>%b</%br>" % (prefix, _run(prefix, label + NUMBERED), prefix)
         elif name == b"oMath":
-            text = formulas.as_text(inside.decode("utf-8", "replace"))
+            formula = html.tree(f"<math>{inside.decode('utf-8', 'replace')}</math>")
+            math = next(formula.iter("math")) if formula is not None else None
+            text = "" if math is None else formulas.as_text(math)
             shown = b"<%br>%b</%br>" % (prefix, _run(prefix, text), prefix)
         elif name == b"ruby":
             base = b"".join(_TEXT.findall(inside.partition(b"rubyBase")[2]))
