@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.cli.main import main
 from graphrag_mcp.code.folders import SMALL, by_folder
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import documented, known, resolve, touched
@@ -18,7 +17,6 @@ from graphrag_mcp.index import batches
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy, cluster, texts_of
 from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.run import Cancelled
-from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import changes
 from graphrag_mcp.store.tables import Snapshot
@@ -236,25 +234,6 @@ def test_a_report_on_source_code_says_what_a_folder_or_file_holds(large: Snapsho
     assert reports["pkg/bare.py"]["summary"].startswith("Defines function drop_")
     rows = large.rows("entities", "key = ':crates.pkg.bare'", ["description"]).to_pylist()
     assert rows == [{"description": "Module pkg.bare."}]  # and not the first lines
-
-
-def test_an_entity_of_a_package_or_file_shows_what_it_does(large: Snapshot) -> None:
-    package = get_entity(large, "pkg").text
-    assert "Transport of crates by sea and rail." in package and "trains.py: Trains of the harbour line." in package
-    assert "Ships that carry crates." in get_entity(large, "pkg/ships.py").text
-
-
-def test_the_command_follows_calls(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "crates"
-    write(folder, FILES)
-    home = ["--home", str(tmp_path / "home"), "--corpus", "c"]
-    assert main(["index", str(folder), *home]) == 0
-    capsys.readouterr()
-    assert main(["explore", "Scale.measure_mass", "--kind", "calls", "--direction", "in", *home]) == 0
-    told = capsys.readouterr().out
-    assert "pkg/core.py:23 `scales.Scale().measure_mass(crate)`" in told and "Scale.get" not in told
 
 
 def test_a_mixed_repository_is_indexed_whatever_its_files_are(tmp_path: Path) -> None:

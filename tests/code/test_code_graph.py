@@ -18,7 +18,6 @@ from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.source import get_source
-from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
@@ -342,18 +341,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
               "core.py": "def weigh_all(table):\n    return table\n", "notes.md": "# Notes\n\nWe call `weigh_all` in every step.\n"}  # fmt: skip
     write(folder, files)
     return index(folder, tmp_path_factory.mktemp("home"))
-
-
-def test_an_exact_search_lists_every_line_of_source_code_that_holds_it(written: Snapshot) -> None:
-    lines, cursor = [], ""
-    while cursor is not None:
-        page = search_text(written, '"weigh_all(table)"', cursor=cursor, filters=["uri=*.py"], max_tokens=8_000)
-        lines += re.findall(r"(\S+\.py):(\d+): (.*)", page.text)
-        cursor = page.next_cursor or None
-    there = [(file, number + 1, line.strip()) for file in ("part_0.py", "part_1.py", "core.py")
-             for number, line in enumerate((CALLS if file != "core.py" else "def weigh_all(table):\n").replace("step_", f"step_{file[5]}_").splitlines())
-             if "weigh_all(table)" in line]  # fmt: skip
-    assert {(file.rpartition("/")[2], int(number), line) for file, number, line in lines} == set(there)
 
 
 STORES = {

@@ -14,12 +14,6 @@ from graphrag_mcp.code import grammars
 from graphrag_mcp.code.languages import SUFFIXES
 from graphrag_mcp.code.parse import parse
 from graphrag_mcp.code.resolve import resolve
-from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.query.entity import get_entity
-from graphrag_mcp.query.explore import explore_graph
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.types import IndexRequest
 
 FULL = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
 
@@ -77,13 +71,6 @@ def test_broken_syntax_and_other_encodings_give_what_can_be_recognised() -> None
     assert parse("lab/b.js", "\x00\ufffe \ud800 function f( {") is not None
 
 
-def test_python_of_another_version_is_read_by_its_grammar() -> None:
-    file = parse("lab/old.py", "class A(B):\n    def run(self):\n        print 'two'\n        self.run()\n")
-    assert file is not None
-    assert [one.name for one in file.symbols] == ["lab.old", "lab.old.A", "lab.old.A.run"]
-    assert [(one.kind, one.name) for one in file.references] == [("inherits", "B"), ("calls", "run")]
-
-
 def test_a_file_of_fifty_thousand_lines_is_read_in_steps_that_grow_with_it() -> None:
     text = "".join(f"function f{at}() {{\n  return f{at - 1}(1)\n}}\n\n" for at in range(12_500))
     file = parse("lab/long.js", text)
@@ -102,37 +89,3 @@ def test_without_the_extra_other_languages_are_text(monkeypatch: pytest.MonkeyPa
     assert parse("lab/none.go", "package a\nfunc f() {}\n") is None
     assert parse("lab/none.py", "def f(): pass\n") is not None
     grammars._query.cache_clear()
-
-
-def test_a_name_means_a_class_and_not_its_constructor(tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "Crate.java").write_text("class Crate { Crate() { this(1); } Crate(int x) { } void open() {} }\n", "utf-8")
-    (tmp_path / "src" / "scale.js").write_text("exports.Scale = class { weigh() {} }\n", "utf-8")
-    (tmp_path / "src" / "use.js").write_text("const { Scale } = require('@lab/kit')\nfunction use() { new Scale().weigh() }\n", "utf-8")
-    settings = Settings(home=tmp_path / "home", roots=(tmp_path,))
-    (tmp_path / "src" / "tsconfig.json").write_text('{"compilerOptions": {"paths": {"@lab/kit": ["./scale.js"]}}}', "utf-8")
-    for named in ("@lab/kit", "@lab/other", "@lab/kit"):
-        (tmp_path / "src" / "tsconfig.json").write_text(f'{{"compilerOptions": {{"paths": {{"{named}": ["./scale.js"]}}}}}}', "utf-8")
-        index_documents(tmp_path / "home" / "c", IndexRequest(paths=(tmp_path / "src",)), settings)
-        snapshot = open_snapshot(tmp_path / "home" / "c")
-        assert ("certainty 0.9" in explore_graph(snapshot, "Scale", kinds=["calls"]).text) == (named == "@lab/kit")
-    assert [get_entity(snapshot, name).type for name in ("Crate", "Crate.Crate", "scale.Scale")] == ["class", "method", "class"]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("inner.rs", "mod inner { pub fn g(){} pub fn h(){ g() } }\n#[cfg(test)] mod tests { #[test] fn t(){ super::inner::h() } }\n"),
-        ("space.cpp", "namespace ns { class B{}; class D : public B{}; }\nvoid Foo::bar(){ }\n"),
-        ("more.swift", "extension String { func up(){} }\nextension Int: P { func p(){} }\n"),
-        ("missing.rs", "impl Missing { fn n(&self){ self.m() } fn m(&self){} }\n"),
-        ("ext.go", "package x\nfunc (e Ext) N() { e.M() }\nfunc (e Ext) M() {}\n"),
-    ],
-)  # fmt: skip
-def test_members_of_what_is_not_defined_here_stop_no_index(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / name).write_text(text, "utf-8")
-    (tmp_path / "src" / "a.py").write_text("def f():\n    return 1\n", "utf-8")
-    folder = tmp_path / "home" / "c"
-    index_documents(folder, IndexRequest(paths=(tmp_path / "src",)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
-    assert open_snapshot(folder).manifest.counters["documents"] == 2

@@ -21,7 +21,6 @@ from tests.explorer.conftest import SCRIPT, numbers
 from tests.support.browser import Tab, browser_only, explored, tab_of
 from tests.support.command import ROOT, SAMPLE, clean_environment, run_here
 from tests.support.files import write
-from tests.support.workload import until
 
 # ---- views ----------------------------------------------------------------------------------------
 
@@ -93,22 +92,6 @@ def test_the_path_between_two_names_is_offered_and_shown(tab: Tab, sample: Path)
 
 
 @browser_only
-def test_a_corpus_without_texts_says_so(browser: Any, tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("nothing here", "utf-8")
-    home = ("--home", tmp_path / "home", "--corpus", "sample")
-    assert run_here("index", tmp_path / "docs", *home).returncode == 0
-    with explored(tmp_path / "home") as address, tab_of(browser, address) as tab:
-        assert tab.heading == "sample"
-        (tmp_path / "docs" / "a.md").unlink()
-        assert run_here("index", tmp_path / "docs", "--remove-missing", *home).returncode == 0
-        tab.open(address.partition("#")[0]).shows("holds no document yet")
-        expect(tab.page.locator("#legend")).to_contain_text("No topics to draw")
-        for view, said in (("timeline", "No document states a date"), ("drift", "No session on this corpus"), ("search/x", "This corpus holds no text yet")):
-            tab.go(view).shows(said)
-
-
-@browser_only
 def test_links_between_documents_are_shown_with_their_lines(browser: Any, tmp_path: Path) -> None:
     pages = {"Ada.md": "Ada leads the [[Sill Survey]].\n[[<b>None</b>]] #harbour\n", "Sill Survey.md": "Led by [[Ada]].\n"}
     home = ("--home", tmp_path / "home", "--corpus", "sample")
@@ -118,16 +101,6 @@ def test_links_between_documents_are_shown_with_their_lines(browser: Any, tmp_pa
         tab.page.locator("#side a", has_text="Ada").first.click()
         tab.shows("LINKS TO IT", "Led by Ada.", "ITS LINKS", "Ada leads the Sill Survey.", "#harbour")
         assert tab.heading.startswith("Ada")
-
-
-@browser_only
-def test_the_neighbourhood_has_at_most_forty_names_and_no_title_over_another(tab: Tab, sample: Path) -> None:
-    tab.go(f"entity/{numbers(sample)['entities']['Narrows']}")
-    tab.gives("graphragExplorer.graph.nodes.size", lambda size: 1 < size <= 41)
-    tab.gives("graphragExplorer.graph.boxes.length", lambda many: many > 1)
-    boxes = [one["box"] for one in tab.page.evaluate("graphragExplorer.graph.boxes.map(({ box }) => ({ box }))")]
-    over = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
-    assert over == []
 
 
 def rests(tab: Tab) -> None:
@@ -200,24 +173,6 @@ def test_the_graph_can_be_worked_with(tab: Tab, sample: Path) -> None:
     tab.page.mouse.move(at[0] + 60, at[1] + 20, steps=4)
     tab.page.mouse.up()
     tab.gives(place, lambda moved: max(abs(moved[0] - at[0] - 60), abs(moved[1] - at[1] - 20)) < 3, fenn)
-
-
-@browser_only
-def test_a_view_that_comes_late_draws_nothing_over_the_next_one(context: Any, served: str) -> None:
-    tab = Tab(context)
-    tab.open(served.partition("#")[0]).go("map")
-    held: list[Any] = []
-    tab.page.route("**/data/graph**", lambda route: held.append(route))
-    tab.page.evaluate("location.hash = '#graph'")
-    until(lambda: tab.page.evaluate("1") and held)
-    tab.page.evaluate("location.hash = '#timeline'")
-    tab.is_headed("Timeline")
-    with tab.page.expect_response("**/data/graph**"):
-        held[0].continue_()
-    tab.settled()
-    expect(tab.page.locator("#graph")).to_be_hidden()
-    tab.page.close()
-    assert tab.wrong == []
 
 
 @browser_only

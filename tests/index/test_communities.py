@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import subprocess
 import sys
 import threading
@@ -133,36 +132,6 @@ def test_an_edited_index_has_the_communities_of_a_fresh_one(tmp_path: Path) -> N
     plain = next(unit for unit, name in topic.items() if name == "plain")
     mine = tree.communities[tree.path[plain][0]].units
     assert Counter(topic[unit] for unit in mine).most_common(1)[0][0] == "orchard"
-
-
-def test_a_corpus_without_any_name_has_communities(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    rnd = random.Random(3)
-    for topic, words in TOPICS.items():
-        for number in range(6):
-            said = ". ".join(" ".join(rnd.sample(words.split(), 8)) for _ in range(4))
-            (tmp_path / "docs" / f"{topic}-{number}.txt").write_text(said, "utf-8")
-    snapshot = put(tmp_path / "kb", tmp_path / "docs")
-    assert snapshot.count("entities") == 0
-    found, topic = tops(trees.stored_tree(snapshot)), topic_of_units(snapshot)
-    assert sorted(unit for units in found for unit in units) == sorted(topic)
-    assert len(found) == 4 and all(len({topic[unit] for unit in units}) == 1 for units in found)
-    assert doctor(tmp_path / "kb") == []
-    for row in snapshot.rows("reports").to_pylist():
-        words = TOPICS[topic[row["text_unit_ids"][0]]].split()
-        title = re.split(r", | and | ", row["title"].lower())
-        assert set(title) <= set(words) and len(title) >= 3, row["title"]
-        assert "Sources (" in row["summary"] and any(word in row["summary"] for word in words)
-
-
-@pytest.mark.parametrize("documents", [1, 2, 3])
-def test_few_documents_are_one_community_or_two(tmp_path: Path, documents: int) -> None:
-    (tmp_path / "docs").mkdir()
-    for number, topic in zip(range(documents), TOPICS, strict=False):
-        (tmp_path / "docs" / f"{number}.md").write_text(text_of(random.Random(number), topic), "utf-8")
-    snapshot = put(tmp_path / "kb", tmp_path / "docs")
-    found = tops(trees.stored_tree(snapshot))
-    assert 1 <= len(found) <= 2 and sum(map(len, found)) == snapshot.count("text_units")
 
 
 def test_the_tree_holds_together_at_every_level() -> None:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from graphrag_mcp.app import App
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.doctor.generations import digest, rollback
 from graphrag_mcp.errors import BadInput, Busy, NotFound
@@ -31,20 +27,13 @@ from graphrag_mcp.index import (
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.jobs import delete
 from graphrag_mcp.jobs import queue as records
-from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import diff, read
 from graphrag_mcp.sources.document import Document
-from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import manifest as manifests
-from graphrag_mcp.store.manifest import DERIVATION
 from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.store.tables import compact, connect, open_snapshot
-from graphrag_mcp.text import terms as words
-from graphrag_mcp.text.terms import SIMPLIFY
-from graphrag_mcp.tools.edit import edit as change
-from graphrag_mcp.types import IndexRequest, InlineText
-from tests.index.test_edits import do, target
+from graphrag_mcp.store.tables import open_snapshot
+from graphrag_mcp.types import IndexRequest
 from tests.index.test_index import index
 from tests.support.files import written
 from tests.support.promises import doctor
@@ -95,88 +84,7 @@ def test_rows_that_another_release_derived_are_told_until_they_are_derived_again
     assert "Another release" not in status()
 
 
-def test_a_table_of_an_earlier_release_that_this_one_does_not_know_is_left_out_by_the_next_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Claims, which a model stated of names."""
-    corpus = tmp_path / "c"
-    with earlier_release(monkeypatch):
-        index_documents(corpus, IndexRequest(texts=TAIPEI), Settings())
-    rows = pa.table({"id": ["0" * 32], "text_unit_id": ["1" * 32], "subject": ["a"]})
-    made = manifests.read(corpus)
-    tables = {**made.tables, "claims": connect(corpus).create_table("claims", data=rows).version}
-    manifests.commit(corpus, replace(made, generation=made.generation + 1, tables=tables, next={**made.next, "k": 2}))
-    assert compact(corpus, manifests.read(corpus)) is None
-    assert local_search(open_snapshot(corpus), "吳麗雲").citations
-    index_documents(corpus, IndexRequest(), Settings())
-    assert "claims" not in manifests.read(corpus).tables
-    index_documents(tmp_path / "fresh", IndexRequest(texts=TAIPEI), Settings())
-    assert digest(open_snapshot(corpus))["content"] == digest(open_snapshot(tmp_path / "fresh"))["content"]
-    assert doctor(corpus) == []
-
-
-@contextmanager
-def earlier_release(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As indexes were derived while 臺 and 台 were two characters."""
-    modules = [module for name, module in sys.modules.items() if name.startswith("graphrag_mcp")]
-    cached = {id(one): one for module in modules for one in vars(module).values() if hasattr(one, "cache_clear")}
-    with monkeypatch.context() as earlier:
-        for module in (run, manifests):
-            earlier.setattr(module, "DERIVATION", DERIVATION - 1)
-        earlier.setattr(words, "_FOLD", {one: by for one, by in words._FOLD.items() if one not in SIMPLIFY})
-        for one in cached.values():
-            one.cache_clear()
-        yield
-    for one in cached.values():
-        one.cache_clear()
-
-
-TAIPEI = (
-    InlineText("陳國華在臺灣大學圖書館發現了一份舊賬簿。臺灣大學位於臺北市，館長吳麗雲說賬簿寫於一九四七年。", "a", "A"),
-    InlineText("陈国华在台湾大学图书馆发现了一份旧账簿。台湾大学位于台北市，馆长吴丽云说账簿写于一九四七年。", "b", "B"),
-)
 GUILD, CITY = "國際漁業協會", "臺北市"
-
-
-def before_traditional_was_simplified(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> list[logs.LogRow]:
-    """An index of the earlier release with edits, and their log as this one reads it."""
-    with earlier_release(monkeypatch):
-        index_documents(corpus, IndexRequest(texts=TAIPEI), Settings())
-        do(corpus, "create", target(GUILD), type="organization", description="made by hand")
-        do(corpus, "create", target(GUILD, CITY), description="has its seat in")
-        do(corpus, "update", target(CITY), description="a city, by hand")
-        keys = [row.keys for row in logs.load(corpus, manifests.read(corpus))]
-    assert keys == [(GUILD,), (GUILD, CITY), (CITY,)]
-    log = logs.load(corpus, manifests.read(corpus))
-    assert log[0].keys != (GUILD,), "this release folds them"
-    return log
-
-
-def test_rows_that_another_release_derived_are_not_edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    corpus = tmp_path / "corpora" / "c"
-    before_traditional_was_simplified(corpus, monkeypatch)
-    before = manifests.read(corpus)
-    app = App(Settings(home=tmp_path))
-    for dry_run in (True, False):
-        with pytest.raises(BadInput, match="earlier release"):
-            do(corpus, "update", target(CITY), dry_run=dry_run, description="of its twin")
-        with pytest.raises(BadInput, match="earlier release"):  # and not that there is no such name
-            change(app, "c", "update", [GUILD], ["description=new"], "agent:ada", dry_run)
-    assert manifests.read(corpus) == before
-    index_documents(corpus, IndexRequest(), Settings())
-    assert do(corpus, "update", target(CITY), description="of both").changes == {"entities_changed": 1}
-
-
-def test_what_an_earlier_release_wrote_is_read_as_it_is(tmp_path: Path) -> None:
-    docs, corpus = written(tmp_path / "docs"), tmp_path / "c"
-    index(corpus, docs)
-    removal.write_down(corpus, removal.choose(corpus, ["d1"]), "cli:ada")
-    manifest = manifests.read(corpus)
-    body = json.loads((corpus / "manifest.json").read_bytes()) | {"format": EARLIER}  # with edits, and called 2
-    body.pop("check")
-    path = corpus / "manifest.json"
-    path.write_text(json.dumps({**body, "check": manifests._check(body)}), "utf-8")
-    assert manifests.read(corpus) == manifest
 
 
 # ---- rows that other settings made ----------------------------------------------------------------

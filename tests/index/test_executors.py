@@ -14,9 +14,9 @@ import pytest
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, GraphRAGError
-from graphrag_mcp.executors import AHEAD, PART, Executor, InProcess, Processes, executor
+from graphrag_mcp.executors import AHEAD, PART, InProcess, Processes
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.settings import Settings, load
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, IndexResult
 from tests.support.command import ROOT, SAMPLE, clean_environment
@@ -25,10 +25,6 @@ from tests.support.workload import until
 
 def squared(item: int) -> int:
     return item * item
-
-
-def who(_: int) -> int:
-    return os.getpid()
 
 
 def noted(item: tuple[int, str]) -> int:
@@ -116,16 +112,6 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     until(lambda: not any(os.path.exists(f"/proc/{int(child)}") for child in children))
 
 
-def test_the_engine_is_chosen_by_name_and_by_the_size_of_the_work() -> None:
-    assert isinstance(executor("inline", 4, items=10_000), InProcess)
-    assert isinstance(executor("auto", 4, items=10), InProcess)
-    for made in (executor("auto", 4, items=10_000), executor("processes", items=1)):
-        assert isinstance(made, Processes)
-        made.close()
-    with pytest.raises(BadInput, match="engine"):
-        load({}, engine="cluster")
-
-
 # ---- the index -------------------------------------------------------------------------------------
 
 
@@ -179,27 +165,6 @@ def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
         (folder / "note-new.md").write_text(
             "# A new note\n\nIda Bellweather1 stayed in Port Lumen 1.", "utf-8"
         )
-
-
-def test_a_busy_process_does_the_first_part_and_starts_others_only_for_what_is_more() -> None:
-    made = executor("auto", 2, busy=True)
-    assert isinstance(made, Processes)
-    assert (
-        list(made.map(squared, range(PART))) == [one * one for one in range(PART)]
-        and not made._children
-    )
-    by = list(made.map(who, range(PART * 3)))
-    made.close()
-    assert (
-        by[:PART] == [os.getpid()] * PART
-        and os.getpid() not in by[PART:]
-        and len(made._children) == 1
-    )
-
-
-def test_every_executor_offers_the_same(processes: Processes) -> None:
-    made: list[Executor] = [InProcess(), processes]
-    assert [list(one.map(squared, range(5), lambda _: 1)) for one in made] == [[0, 1, 4, 9, 16]] * 2
 
 
 def test_a_process_of_the_executor_imports_no_tables_no_models_and_no_settings() -> None:

@@ -6,11 +6,10 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.errors import BadInput, ModelError
+from graphrag_mcp.errors import ModelError
 from graphrag_mcp.index.extraction import (
     Extraction,
     ExtractParams,
@@ -78,15 +77,6 @@ def test_the_fingerprint_changes_with_all_that_extraction_depends_on_and_nothing
     changed = [params("1"), params(entity_types=("person",)), params(output_language="German"), params(entity_types=()),
                dataclasses.replace(base, examples="x")]  # fmt: skip
     assert len({one.fingerprint for one in [base, *changed]}) == 6
-
-
-def test_a_corpus_may_have_its_own_example(tmp_path: Path) -> None:
-    (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "extract_examples.md").write_text(told("Zed Quill"), "utf-8")
-    assert "Zed Quill" in params_from(Settings(), tmp_path).prompt("")
-    (tmp_path / "prompts" / "extract_examples.md").write_text("$stray", "utf-8")
-    with pytest.raises(BadInput):
-        params_from(Settings(), tmp_path)
 
 
 # ---- asking ---------------------------------------------------------------------------------------

@@ -119,24 +119,3 @@ def test_what_was_refused_twice_is_named_and_asked_again_only_when_told(tmp_path
         assert len(questions) == 8 and other.refused == {"extract": 1}, "another model is asked"
         with connected(build_server(App(model(server, home=tmp_path)))) as caller:
             assert "Replies of the model were refused twice: 1 extract." in caller.good("graph_status", corpus="kb")["text"]
-
-
-def test_a_text_that_was_refused_is_asked_about_when_it_changes_or_the_model_learns(tmp_path: Path) -> None:
-    folder, works = tmp_path / "kb", False
-
-    def answer(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        return reply(*GOOD) if works else "no"
-
-    with openai_server(answer) as server:
-        assert index(folder, model(server), "a").refused == {"extract": 1}
-        works = True
-        assert index(folder, model(server), "a").refused == {"extract": 1}
-        told = index_documents(folder, IndexRequest(texts=(InlineText(TEXTS["a"], "a"),), method="llm", retry_refused=True), model(server))
-        assert told.pending == told.refused == {} and {"Mira Okafor"} <= names(folder)
-        works = False
-        fresh = index_documents(folder, IndexRequest(texts=(InlineText(TEXTS["a"], "a"),), method="llm", refresh_answers=True), model(server))
-        assert fresh.refused == {} and {"Mira Okafor"} <= names(folder), "the reply from before stays"
-
-
-def names(folder: Path) -> set[str]:
-    return {row["form"] for row in open_snapshot(folder).rows("mentions").to_pylist() if row["by"]}

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp import Settings, index_documents
 from graphrag_mcp.errors import OutOfMemory
 from graphrag_mcp.index import graph, memory
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.extract import UnitNames, rules
 from graphrag_mcp.names.extract import most
-from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support import dense_texts, hostile_files
 from tests.support.command import ROOT, clean_environment, run_cli
 
@@ -57,15 +55,6 @@ def test_a_list_relates_none_of_its_names_and_what_is_left_out_is_told(name: str
         crowded = len(names.named) >= most(text[unit.passages[0].start : unit.span.end])
         assert capped or not crowded
         assert not capped or crowded or len(names.named) <= rules.KEPT
-
-
-def test_the_result_says_how_many_text_units_were_cut_short(tmp_path: Path) -> None:
-    texts = (InlineText(crowd(9_000), "crowd"), InlineText("Ada Lovelace met Charles Babbage.", "prose"))
-    result = index_documents(tmp_path / "kb", IndexRequest(texts=texts), Settings(home=tmp_path))
-    assert "text units have more names, or pairs of names, than the graph keeps" in result.hint and result.status == "done"
-    again = index_documents(tmp_path / "kb2", IndexRequest(texts=texts[1:]), Settings(home=tmp_path))
-    assert "of names" not in again.hint
-    assert result.counts["entities"] <= rules.KEPT * result.counts["text_units"]
 
 
 # ---- memory

@@ -208,14 +208,6 @@ def test_a_number_that_no_row_has_is_marked_in_titles_and_headings_too():
     assert checked(draft, prompted(given, (), WIDE)).unsupported == ("1909", "1731")
 
 
-def test_a_number_that_no_row_has_is_marked_beside_its_own_statement():
-    """A search shows the first statements of a finding, and may leave out its end."""
-    draft = Draft("T", "S. [Data: Entities (1)]", 5, "", (("Wick", "Wick came in 1731. [Data: Entities (1)] He left. [Data: Entities (1)]"),))
-    (finding,) = json.loads(made_of(given_of(ENGLISH), draft)[1].findings)
-    came, left, _ = re.split(r" \[Data: [^]]*\] ?", finding["explanation"])
-    assert came == "Wick came in 1731. (not in what it was written from: 1731)" and left == "He left."
-
-
 def test_a_stored_report_stands_for_its_topic_in_the_prompt_of_the_parent():
     given = given_of(ENGLISH)
     draft = Draft("T", "The guild is old. [Data: Entities (1)] It ended [Data: Entities (4, 5)].", 5, "", (

@@ -233,17 +233,6 @@ def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_n
     assert "extract" not in kinds(index(corpus, docs, server, "auto"))
 
 
-def test_a_model_that_reads_in_full_is_asked_for_no_summary_and_takes_none_away(tmp_path: Path, server: Server) -> None:
-    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
-    index(corpus, docs, server, "light")
-    before = told(corpus)
-    write(docs, {"a.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
-    result = index(corpus, docs, server, "llm")
-    assert "summary" not in kinds(result) and "summary" not in result.pending
-    assert told(corpus) == {where: text for where, text in before.items() if where != "docs/a.md/0"}
-    assert "summary" in kinds(index(corpus, docs, server, "light"))
-
-
 @pytest.mark.core
 def test_what_is_missing_or_not_in_the_text_is_asked_again_alone_and_then_marked(
     model: Model, server: Server, tmp_path: Path
@@ -476,48 +465,6 @@ def test_reports_and_summaries_after_edits_are_those_of_a_fresh_index_with_the_s
         shutil.copy(path, fresh)
     result = index(fresh, docs, server)
     assert result.usage["calls"] == 0 and digest(open_snapshot(corpus)) == digest(open_snapshot(fresh))
-
-
-def test_an_agent_writes_the_report_of_a_topic_from_its_summaries(tmp_path: Path) -> None:
-    docs, corpus, home = placed(tmp_path, harbours(8))
-    written(
-        corpus,
-        docs,
-        home,
-        {
-            f"Report {n} tells": {"text": f"Report {n} tells of a mill in {1900 + n}."}
-            for n in range(8)
-        },
-    )
-    (item,) = claim(corpus, home, "ada", kind="report", level=0).items
-    assert "Sources\nid,document,date,summary\n1,Report 0,," in item.prompt and "is no prize" in item.prompt
-    told = {
-        "title": "The tide mill",
-        "summary": "A mill stood at Sable Point from 1900 [Data: Sources (1, 2)]. It won a prize [Data: Sources (99)].",
-        "rating": 5,
-        "rating_explanation": "",
-        "findings": [
-            {"summary": "A mill", "explanation": "It is told of in 1904 [Data: Sources (5)]."}
-        ],
-    }
-    assert submit(corpus, home, "ada", [{"work_id": item.work_id, **told}]).accepted
-    index(corpus, docs, None, method_of(open_snapshot(corpus).manifest))
-    (report,) = reports(corpus)
-    assert (
-        report["title"] == "The tide mill"
-        and report["summary"].count("[Data: Sources (") >= 1
-        and "99" not in report["summary"]
-    )
-    write(docs, {"99.md": harbours(10)["09.md"]})
-    index(corpus, docs, None, "auto")
-    assert [row["title"] for row in reports(corpus)] == ["The tide mill"], (
-        "one more document does not take an agent's report away"
-    )
-    write(docs, {"00.md": harbours(1)["00.md"].replace("1900", "1850")})
-    index(corpus, docs, None, "auto")
-    (kept,) = reports(corpus)
-    assert "from 1900" in kept["summary"] and "texts were as they are now" in kept["full_content"]
-    assert "not in what" not in kept["full_content"], "a text that is gone had the number"
 
 
 # ---- bad input ----------------------------------------------------------------------------------

@@ -21,9 +21,8 @@ from graphrag_mcp.llm.protocols import Reply, Usage
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.citations import restored, streamed
-from graphrag_mcp.query.local import local_search, near_the_best
+from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.model_replies import read_answer, read_node
-from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -116,15 +115,6 @@ def test_the_references_list_every_cited_id_with_document_and_lines(snapshot: Sn
         assert re.fullmatch(re.escape(titles[id]) + r", lines [1-9]\d*-\d+", listed[id])
     for id in (id for id in listed if id[0] in "er"):
         assert re.search(r"\(.+, lines [1-9]\d*-\d+(; \d+ more)?\)$", listed[id])
-
-
-def test_an_answer_is_made_from_all_four_tables_and_passages_above_a_fall_of_relevance(snapshot: Snapshot) -> None:
-    _, prompt = answered(snapshot, SAID)
-    headings = re.findall(r"^## (\w+)$", prompt, re.MULTILINE)
-    assert {"Reports", "Entities", "Relationships", "Sources"} <= set(headings)
-    scores = {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.29, "e": 0.31}
-    ranked = [Ranked(id, score=score) for id, score in scores.items()]
-    assert [one.id for one in near_the_best(ranked)] == ["a", "b", "c", "e"]
 
 
 # ---- prompts ---------------------------------------------------------------------------------------

@@ -52,36 +52,6 @@ def test_documents_with_a_copied_text_are_still_listed(mixed: Snapshot) -> None:
     assert list_documents(mixed, filters=["uri=text:l*"]).total == candidates.PROPOSED + 41
 
 
-@pytest.fixture(scope="module")
-def beside_a_sheet(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """A sheet with more rows than full text proposes, all of which hold the words of a question, and two documents."""
-    home = tmp_path_factory.mktemp("sheet")
-    rows = [f"Hebo,C-{number % 40},{number},vote {number % 9}" for number in range(candidates.PROPOSED + 100)]
-    (home / "d").mkdir()
-    (home / "d" / "bids.csv").write_text("\n".join(["Vendor,Contract,Amount,Result", *rows]), "utf-8")
-    (home / "d" / "minutes.md").write_text("# Minutes\n\nAfter a long debate on noise at night the chair asked for a vote: eight members were for it and two were not.", "utf-8")
-    (home / "d" / "tide.md").write_text("# Tide gauge\n\nThe gauge reads seven centimetres too high.", "utf-8")
-    index_documents(home / "c", IndexRequest(paths=(str(home / "d"),)), Settings(home=home))
-    return open_snapshot(home / "c")
-
-
-def uri_of(snapshot: Snapshot, id: str) -> str:
-    return snapshot.by_key("passages", [id], "id", ["uri"])["uri"][0].as_py()
-
-
-def test_many_rows_of_a_sheet_that_hold_a_word_do_not_hide_the_document_that_holds_it(beside_a_sheet: Snapshot) -> None:
-    found = find(beside_a_sheet, "How was the vote?").passages
-    uris = [uri_of(beside_a_sheet, place.id) for place in found]
-    assert "d/minutes.md" in uris and len(uris) > candidates.OF_ONE
-    assert [place.score for place in found] == sorted((place.score for place in found), reverse=True)
-
-
-def test_rows_that_answer_stand_before_documents_that_hardly_match(beside_a_sheet: Snapshot) -> None:
-    found = find(beside_a_sheet, "Hebo contract C-7 vote").passages
-    uris = [uri_of(beside_a_sheet, place.id) for place in found[:5]]
-    assert all(uri.startswith("d/bids.csv#") for uri in uris)
-
-
 def test_a_licence_in_a_folder_is_found_but_is_no_topic_and_has_no_entities(tmp_path: Path) -> None:
     from identify.vendor.licenses import LICENSES
 

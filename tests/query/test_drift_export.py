@@ -114,20 +114,6 @@ def call(home: Path) -> Iterator[Caller]:
         yield caller
 
 
-def test_the_tool_gives_each_form(call: Caller) -> None:
-    begun = call.good("drift_search", query=QUESTION, corpus="sample")
-    session = begun["session_id"]
-    call.good("drift_step", session_id=session, node_id=begun["open_node"], answer="Yes [t1].", follow_ups=FIRST)
-    for budget in (20_000, 900):
-        sent = json.loads(call.good("drift_finish", session_id=session, format="JSON", max_tokens=budget)["text"])
-        assert sent["directed"] and sent["session"]["query"] == QUESTION
-    assert "shortened" in sent["session"]["hint"]
-    assert call.good("drift_finish", session_id=session, format="mermaid")["text"].startswith("flowchart TD")
-    assert call.good("drift_finish", session_id=session, format="tree")["text"].partition("\n")[2].startswith("# Why")
-    assert "best first" in call.good("drift_finish", session_id=session)["text"]
-    assert '"tree"' in call.bad("drift_finish", session_id=session, format="svg")
-
-
 def test_the_command_lists_sessions_and_shows_each_form(call: Caller, home: Path) -> None:
     begun = call.good("drift_search", query=QUESTION, corpus="sample")
     session = begun["session_id"]

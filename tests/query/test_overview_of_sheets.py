@@ -60,35 +60,3 @@ def test_rows_of_a_sheet_neither_lead_an_overview_nor_hide_the_topics_of_the_oth
     text = global_search(snapshot, "", max_tokens=2_000).text
     assert text.startswith(f"{rows + 32:,} documents on ") and "In shares the rows of a sheet count as one." in text
     assert "24 % of the documents\n" in text and "with each row of a sheet)" in text
-
-
-def test_rows_with_a_text_are_documents_and_a_sheet_alone_is_as_it_was(tmp_path: Path) -> None:
-    write_notes(tmp_path / "notes", 8)
-    texts = [path.read_text("utf-8").partition("\n\n")[2].strip() for path in sorted((tmp_path / "notes").iterdir())]
-    (tmp_path / "articles").mkdir()
-    articles = "\n".join(["section,text", *(f'news,"{text}"' for text in texts)])
-    (tmp_path / "articles" / "articles.csv").write_text(articles, "utf-8")
-    (tmp_path / "articles" / "about.md").write_text("# About\n\nArticles of four sections of a paper.\n", "utf-8")
-    with_articles = index(tmp_path / "1", tmp_path / "articles")
-    assert not topics.count(with_articles).sheets and len(topics.of_level(with_articles, 0)) == 4
-    (tmp_path / "sheet").mkdir()
-    (tmp_path / "sheet" / "stock.csv").write_text(
-        "ware,amount\n" + "\n".join(f"{word},{n}" for n, word in enumerate(SUBJECTS["bakery"] * 3)),
-        "utf-8",
-    )
-    assert not topics.count(index(tmp_path / "2", tmp_path / "sheet")).sheets
-
-
-def test_a_sheet_beside_a_page_is_a_topic_with_topics_inside(tmp_path: Path) -> None:
-    rnd, lines = random.Random(5), ["id,product,remark"]
-    for number in range(200):
-        words = SUBJECTS[list(SUBJECTS)[number % 4]]
-        lines.append(f"{number},{rnd.choice(words)} {rnd.choice(words)},{rnd.choice(words)} of the {rnd.choice(words)}")
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "tickets.csv").write_text("\n".join(lines), "utf-8")
-    (tmp_path / "docs" / "README.md").write_text("# About\n\nTickets of customers of a port.\n", "utf-8")
-    (tmp_path / "docs" / "Issue #1.md").write_text("# Issue 1\n\nThe port is closed in May.\n", "utf-8")
-    (tmp_path / "docs" / "Issue #2.md").write_text("# Issue 2\n\nThe port is open in June.\n", "utf-8")
-    snapshot = index(tmp_path / "corpus", tmp_path / "docs")
-    assert sorted(len(topic.main) for topic in topics.of_level(snapshot, 0)) == [3, 200]
-    assert len(topics.count(snapshot).sheets) == 200 and len(topics.of_level(snapshot, 1)) > 3

@@ -13,7 +13,7 @@ from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import sending
-from graphrag_mcp.query import rank, reports
+from graphrag_mcp.query import rank
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.features import Weights
@@ -160,21 +160,6 @@ def test_global_gives_the_best_cited_sentence_of_each_document(snapshot: Snapsho
     assert len(cited) == len(lines) <= 3 * len({one.uri for one in cited.values()})
 
 
-def test_a_level_covers_each_entity_once(snapshot: Snapshot) -> None:
-    rows = snapshot.rows("reports", "", ["id", "level", "entity_ids"]).to_pylist()
-    for level in range(max(row["level"] for row in rows) + 2):
-        kept = reports.select(snapshot, "", level)
-        members = [id for row in rows if row["id"] in {one.id for one in kept} for id in row["entity_ids"]]
-        assert members and len(members) == len(set(members))
-
-
-def test_dynamic_selection_never_gives_a_parent_with_its_child(snapshot: Snapshot) -> None:
-    kept = reports.select(snapshot, "What did Tobias Fenn and Ines Calloway know about the back-run?")
-    ids = {one.id for one in kept}
-    assert kept and not any(one.parent in ids for one in kept)
-    assert all(one.rating >= reports.THRESHOLD for one in kept)
-
-
 def test_sentences_are_paged_without_repeats(snapshot: Snapshot) -> None:
     cursor, points = "", []
     for _ in range(60):
@@ -245,17 +230,6 @@ def test_quoted_words_must_stand_there_literally(snapshot: Snapshot, query: str)
 
     result = search_text(snapshot, query)
     assert result.citations and plain(query.strip('"“”「」')) in plain(result.text)
-
-
-def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(tmp_path: Path) -> None:
-    texts = ("Two are suing the harbour.", "The harbour is issuing passes.", "中文的iPhone手机。", "A new microphone.")
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
-    assert "issuing" not in search_text(found, '"suing"').text
-    assert "issuing" in search_text(found, '"ssuing"').text
-    result = search_text(found, '"phone"').text
-    assert "iPhone" in result and "microphone" in result
-    assert "microphone" not in search_text(found, '"iphone"').text
 
 
 def test_sources_are_read_on_a_question(tmp_path: Path) -> None:

@@ -132,22 +132,6 @@ def test_a_list_on_several_subjects_has_a_part_for_each_and_no_document_twice(tm
         assert "\n\n" not in list_documents(snapshot, query=one).text, one
 
 
-def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Path) -> None:
-    texts = [
-        InlineText("The steam crane of Orl was sold to Kron.", "a", "Crane"),
-        InlineText("A lawsuit on the ferry of Sund was settled.", "b", "Ferry"),
-        *(InlineText(f"Berth {n} was swept by the crew of the yard.", f"y{n}") for n in range(9)),
-    ]
-    snapshot = indexed(tmp_path, texts)
-    asked = ["steam crane sold", "Springer opera", "crane of Orl lawsuit"]
-    text = several([("", snapshot)], asked, Request("", form=Form())).text
-    crane, opera, both = text.split("\n## ")
-    assert "Not in these" not in crane + both and "Nowhere" not in crane, text
-    assert "Nothing was found" in opera or "Nowhere in this corpus: 'Springer'" in opera, text
-    crew = several([("", snapshot)], ["Did Kron Sund sweep a berth with the crew of the yard?", "crew yard lawsuit"], Request("", form=Form())).text
-    assert "## Did Kron Sund sweep a berth with the crew of the yard?\nNot in these: 'Kron Sund'." in crew and crew.count("Not in these") == 1, crew
-
-
 def test_a_list_of_titles_has_whole_titles_and_each_once(tmp_path: Path) -> None:
     title = "What the harbour board decided on the toll of the northern bridge in May"
     named = [InlineText(f"The toll of bridge {words(n)} was raised. {FILLER}", f"n{n}", f"{title} {n % 40}") for n in range(80)]

@@ -87,12 +87,6 @@ def test_terms_and_keys_are_folded_and_keys_are_their_own_keys() -> None:
         assert key == normalise_name(name.translate(SIMPLIFY)) == normalise_name(key)
 
 
-def test_a_japanese_family_name_alone_means_the_person(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path, "後藤健太さんは京都市で働く。後藤健太さんは本を書いた。", "京都市の図書館は大きい。")
-    found = get_entity(snapshot, "後藤")
-    assert found.state == "context" and "後藤健太" in found.text
-
-
 # ---- letters in pieces ----------------------------------------------------------------------------
 
 KOREAN = "김민수는 서울특별시에서 태어났다. 서울특별시는 한강을 끼고 있다. 김민수는 부산대학교에서 공부했다."
@@ -110,18 +104,6 @@ def test_names_of_decomposed_text_are_those_of_the_composed_one_at_their_places_
     ]
     assert wanted and all(pieces[one.start : one.end] == one.form for one in found)
     assert terms(pieces) == terms(composed(text))
-
-
-def test_a_decomposed_korean_text_has_names_terms_and_citations_of_its_own_letters(tmp_path: Path) -> None:
-    pieces = unicodedata.normalize("NFD", KOREAN)
-    snapshot = indexed(tmp_path, pieces, OTHER)
-    for asked in ("서울특별시", unicodedata.normalize("NFD", "서울특별시")):
-        found = get_entity(snapshot, asked)
-        assert found.state == "context" and "서울특별시" in found.text.splitlines()[0]
-    result = local_search(snapshot, unicodedata.normalize("NFD", "김민수는 어디에서 공부했나요?"))
-    cited = result.citations[0]
-    assert cited.title == "Note 0" and pieces[cited.char_start : cited.char_end] in result.text
-    assert search_text(snapshot, '"서울특별시는 한강을"').state == "context"
 
 
 def test_whatever_is_composed_leads_back_to_where_it_began() -> None:

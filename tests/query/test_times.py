@@ -274,16 +274,6 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     return open_snapshot(home / "c")
 
 
-@pytest.mark.parametrize("wanted", ["as_of=2024-02", "said<=2024-02"])
-def test_as_of_and_said_hold_for_each_turn(talk: Snapshot, wanted: str) -> None:
-    found = local_search(talk, "harbour crane", filters=[wanted])
-    (cited,) = [one for one in found.citations if one.uri == "text:chat"]
-    shown = found.text, search_text(talk, "harbour crane", filters=[wanted]).text, list_documents(talk, by="statement", filters=[wanted]).text
-    assert all("painted" in one and "broke" not in one for one in shown)
-    assert TURNS[cited.char_start : cited.char_end].endswith("years ago.\n") and cited.line_end == 2
-    assert "[t1] chat 2023-12-31\n" in found.text  # not the whole document
-
-
 def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tmp_path: Path) -> None:
     names = ["Tobias Fenn", "Marta Quill", "Jonas Abel", "Lena Marsh"]
     texts = [InlineText(f"# Doc {n}\n\nOn 3 March 2023 {name} resigned from Harbour Trust in Kiel.", f"d{n}") for n, name in enumerate(names)]

@@ -173,13 +173,6 @@ def test_what_a_killed_process_had_put_is_there(tmp_path: Path) -> None:
     assert all(book.get(f"k{number}") for number in said) and not book.verify()
 
 
-def test_forgetting_a_kind_leaves_the_others(tmp_path: Path) -> None:
-    book = filled(tmp_path, 3)
-    book.put([Stored("r", "llm:m", "report", "{}")])
-    assert book.clear("extract") == 3 and book.kinds() == {"report": 1, "embedding": 50}
-    assert book.clear("embedding") == 50 and book.clear() == 1 and not book.kinds()
-
-
 def test_a_book_that_two_begin_at_once_serves_both(tmp_path: Path) -> None:
     def both(folder: Path) -> list[Stored]:
         book, go = AnswerBook(folder), threading.Barrier(2)

@@ -8,21 +8,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.query.global_ import global_search
-from graphrag_mcp.query.local import local_search
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.tokens import count_tokens
-from graphrag_mcp.tools.contract import reply
 from tests.support.client import Caller, connected
-from tests.support.command import SAMPLE
 
 LONG = " ".join(
     f"Entry {number} says that Ada Keene sailed to Port Kell with {number * 7} feet of chain." for number in range(900)
@@ -54,11 +47,6 @@ def crew(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
                  {"id": "c", "text": "Order KX-991 is late, said team B at the Pleiße."}]  # fmt: skip
         caller.good("index_documents", texts=texts, corpus="crew", wait_seconds=50)
         yield caller
-
-
-@pytest.fixture(scope="module")
-def snapshot(sample_home: Path) -> Snapshot:
-    return App(Settings(home=sample_home)).snapshot("sample")
 
 
 # ---- words that stand nowhere -------------------------------------------------------------------
@@ -161,15 +149,6 @@ def parsed(said: str) -> tuple[str, dict[str, Any]]:
 
 
 # ---- what a result owes to its circumstances ----------------------------------------------------
-
-
-def test_the_budget_holds_for_the_text_that_is_sent(snapshot: Snapshot) -> None:
-    for search in (local_search, global_search):
-        for budget in (600, 1_500, 3_000):
-            sent = reply(search(snapshot, "Why was the array moved out of the Narrows?", max_tokens=budget), budget)
-            text = sent.content[0].text  # type: ignore[union-attr]
-            assert sent.structured_content is None and 100 < count_tokens(text) <= budget, (search, budget)
-    assert SAMPLE.is_dir()
 
 
 def test_an_argument_under_two_of_its_names_is_refused_where_one_value_would_be_lost(call: Caller) -> None:

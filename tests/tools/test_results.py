@@ -16,7 +16,6 @@ from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
-from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -78,23 +77,6 @@ def test_what_a_model_reads_is_text_alone(call: Caller, tool: str, arguments: di
     assert not result.is_error and result.structured_content is None and len(result.content) == 1
     listed = call.portal.call(call.client.list_tools).tools
     assert next(one for one in listed if one.name == tool).output_schema is None
-
-
-# ---- hits ----------------------------------------------------------------------------------------
-
-
-def test_what_does_not_fit_is_counted_and_comes_with_the_cursor(snapshot: Snapshot) -> None:
-    first = search_text(snapshot, "dredging", max_tokens=300)
-    assert first.more > 0 and first.next_cursor
-    second = search_text(snapshot, "dredging", max_tokens=300, cursor=first.next_cursor)
-    assert not {one.id for one in first.citations} & {one.id for one in second.citations}
-
-
-def test_long_passages_are_cut_to_whole_sentences_around_the_match(snapshot: Snapshot) -> None:
-    text = local_search(snapshot, "Sentence 4.17 of the report", max_tokens=400).text
-    assert "Sentence 4.17 of the report is about" in text and " …" in text
-    shown = text.split("\n")[1].strip("… ")
-    assert shown.startswith("Sentence") and shown.endswith((".", "…"))
 
 
 # ---- readable text -------------------------------------------------------------------------------
