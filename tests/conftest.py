@@ -30,7 +30,7 @@ LONGEST = ("test_explorer", "test_executors", "test_object_storage", "test_docs"
 # Stems of the files of tests, which are unique, those whose tests take more than 10 s together; `make test` leaves them out.
 SLOW = frozenset(
     """
-    accessibility agents_benchmark bit_rot campaigns cli cli_models clients
+    accessibility bit_rot campaigns cli cli_models clients
     code_edits code_graph communities conformance connections corpus_life docs doctor
     doctor_with_model drift_arguments drift_export drift_llm dry_run edit_tools edits evaluate
     executors explorer extract generations graphml hostile_files hosts http import import_lightrag

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import date
 from pathlib import Path
@@ -42,7 +41,6 @@ TEXTS = (
     InlineText("The harbour crane was built in 1868 by Anna Berg.", "history", "History"),
     InlineText("Last week the harbour crane made a strange noise.", "undated", "Undated"),
 )  # fmt: skip
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 @pytest.fixture(scope="module")
@@ -210,19 +208,6 @@ def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) ->
 # ---- no date is invented -----------------------------------------------------------------------------
 
 
-def _texts(every: int) -> list[tuple[str, str]]:
-    """(text, date) of the sample and, where they are present, of every n-th row of the evaluation corpora."""
-    found = [
-        (path.read_text("utf-8"), "2024-02-29")
-        for path in sorted(SAMPLE.rglob("*"))
-        if path.suffix in (".md", ".txt")
-    ]
-    for path in sorted(DATA.glob("*/corpus.jsonl")) if DATA.is_dir() else ():
-        rows = map(json.loads, path.read_text("utf-8").splitlines()[::every])
-        found += [(str(row.get("text") or ""), str(row.get("date") or "")[:10]) for row in rows]
-    return found
-
-
 _WITHOUT_YEAR = re.compile(r"centur|siècle|siglo|jahrhundert|jh|世[纪紀]|民国", re.IGNORECASE)
 _HAN = str.maketrans("〇○零一二三四五六七八九", "000123456789")
 
@@ -235,13 +220,11 @@ def _says(words: str, when: When) -> bool:
     return bool(_WITHOUT_YEAR.search(words)) or any(year in figures for year in years)
 
 
-@pytest.mark.parametrize("every", [20])
-def test_no_date_is_invented(every: int) -> None:
-    texts = _texts(every)
-    assert len(texts) > 5
+def test_no_date_is_invented_in_the_sample() -> None:
     seen = 0
-    for text, day in texts:
-        known = anchors(text, day if len(day) == 10 else "")
+    for path in [path for path in SAMPLE.rglob("*") if path.suffix in (".md", ".txt")]:
+        text = path.read_text("utf-8")
+        known = anchors(text, "2024-02-29")
         days = {one.day.isoformat() for one in known if one.day}
         for one in expressions(text, known):
             seen += 1

@@ -109,28 +109,9 @@ def _long_row(number: int) -> str:
     return f"{'' if number else 'id,text' + chr(10)}{number},{' met '.join(_alvin(number * 40 + at) for at in range(40))}\n"
 
 
-def _wide(number: int) -> str:
-    head = ",".join(f"Column{at}" for at in range(1000)) + "\n"
-    return ("" if number else head) + ",".join(_alvin(number * 1000 + at) for at in range(1000)) + "\n"
-
-
 def _object(number: int) -> str:
     one = {"id": number, "title": _spoken(number), "text": f"{_alvin(number)} met {_alvin(number + 1)}"}
     return ("," if number else "[") + json.dumps(one)
-
-
-def _line(number: int) -> str:
-    return json.dumps({"text": " met ".join(_alvin(number * 20 + at) for at in range(20))}) + "\n"
-
-
-def _flat(number: int) -> str:
-    """One object, so one document: keys and values are names."""
-    return ("," if number else "{") + f'"{_alvin(number)}": "{_spoken(number)}"'
-
-
-def _deep_markdown(number: int) -> str:
-    level = number % 40
-    return ("#" * (level % 6 + 1) if level < 6 else "  " * level + "-" if level < 30 else "> " * level) + f" {_spoken(number)}\n"
 
 
 def _emphasis(number: int) -> str:
@@ -154,16 +135,8 @@ def _page(number: int) -> str:
     return f"<tr><td>{_alvin(number)}<td><b>{_spoken(number)}</b>\n"
 
 
-def _tree(number: int) -> str:
-    return f"<person name='{_alvin(number)}'><friend>{_spoken(number)}</friend></person>"
-
-
 def _program(number: int) -> str:
     return f"def {_letters(number)}_{_letters(number * 3)}(a): return {_letters(number).title()}Node.{_letters(number * 7)}(a)\n"
-
-
-def _log(number: int) -> str:
-    return f"2026-01-01T00:00:{number % 60:02d}Z INFO com.example.{_letters(number)}.Handler request_id={number:016x} ok\n"
 
 
 def _prose(number: int) -> str:
@@ -190,48 +163,29 @@ FAMILIES: dict[str, Family] = {
     },
     "latin-spoken": ("txt", _joined(_spoken, " met ")),
     "latin-spoken-comma": ("txt", _joined(_spoken, ", ")),
-    "latin-upper": ("txt", _joined(lambda number: _spoken(number).upper(), " met ")),
-    "latin-camel": ("txt", _joined(lambda number: _spoken(number).replace(" ", ""), "")),
-    "latin-one-word": ("txt", _joined(lambda number: _spoken(number).split()[0], " met ")),
     "latin-pair": ("txt", _joined(lambda number: f"{_LATIN[number % 26]}{_ENDS[number // 26 % 18]}", " met ")),
     **{script: ("txt", _joined(_script(script), parts[2])) for script, parts in _SCRIPTS.items()},
     **{f"{script}-comma": ("txt", _joined(_script(script), "、" if script in ("chinese", "japanese") else ", "))
        for script in _SCRIPTS},
     **{f"{script}-none": ("txt", _joined(_script(script), "")) for script in _SCRIPTS},
     "same-name": ("txt", _same("Alvin Borg met ")),
-    "same-word": ("txt", _same("Alvin ")),
-    "same-chinese": ("txt", _same("王伟会见了")),
     "digits": ("txt", _joined(str, "")),
-    "digits-blank": ("txt", _joined(str, " ")),
     "dates": ("txt", _joined(lambda number: f"{number % 28 + 1}.{number % 12 + 1}.{1000 + number % 1000}", " ")),
-    "one-letter": ("txt", _joined(lambda number: chr(97 + number * 7 % 26), " ")),
-    "one-capital": ("txt", _joined(lambda number: chr(65 + number * 7 % 26), " ")),
     "initials": ("txt", _joined(lambda number: f"{chr(65 + number % 26)}. {chr(65 + number // 26 % 26)}. {_spoken(number)}", " ")),
     "lower-words": ("txt", _joined(_letters, " ")),
-    "lower-none": ("txt", _joined(_letters, "")),
-    "lower-pairs": ("txt", _joined(lambda number: f"{_letters(number % 5000)} ology", " ")),
     "acronyms": ("txt", _joined(lambda number: _letters(number).upper(), " ")),
     "defined": ("txt", _joined(_defined, "")),
     "quoted": ("txt", _joined(_quote, "")),
     "codes": ("txt", _joined(lambda number: f"{_letters(number)}_{_letters(number + 5)}()", " ")),
-    "files": ("txt", _joined(lambda number: f"{_letters(number)}.{_letters(number * 3)}.py", " ")),
     "addresses": ("txt", _joined(lambda number: f"https://{_letters(number)}.example/{_letters(number * 11)}", " ")),
-    "mails": ("txt", _joined(lambda number: f"{_letters(number)}@{_letters(number * 7)}.example", " ")),
-    "emoji": ("txt", _joined(lambda number: chr(0x1F300 + number * 7 % 700), " ")),
     "noise": ("txt", _noise),
     "chat": ("txt", _joined(_chat, "")),
     "prose": ("txt", _joined(_prose, "")),
-    "log": ("log", _joined(_log, "")),
     "program": ("py", _joined(_program, "")),
-    "deep": ("md", _joined(_deep_markdown, "")),
     "emphasis": ("md", _joined(_emphasis, "")),
     "table": ("md", _joined(_table, "")),
     "page": ("html", _joined(_page, "")),
-    "tree": ("xml", _joined(_tree, "")),
     "rows": ("csv", _joined(_row, "")),
     "long-rows": ("csv", _joined(_long_row, "")),
-    "wide-rows": ("csv", _joined(_wide, "")),
     "objects": ("json", _joined(_object, "")),
-    "flat": ("json", _joined(_flat, "")),
-    "lines": ("jsonl", _joined(_line, "")),
 }  # fmt: skip
