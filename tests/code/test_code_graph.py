@@ -12,7 +12,6 @@ import pytest
 from graphrag_mcp.code.parse import parse, parse_prose
 from graphrag_mcp.code.resolve import resolve
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index.documents import AS_ONE
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
@@ -217,17 +216,6 @@ def test_members_in_other_files_outlive_what_owns_them(step: str, tmp_path: Path
     assert digest(index(folder, tmp_path / "one")) == digest(index(folder, tmp_path / "two"))
     write(folder, {"d.md": "`Going`\n"})
     assert digest(index(folder, tmp_path / "one")) == digest(index(folder, tmp_path / "three"))
-
-
-def test_several_batches_give_the_graph_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "crates"
-    write(folder, FILES)
-    whole = index(folder, tmp_path / "one")
-    monkeypatch.setattr("graphrag_mcp.index.batches.BATCH_PASSAGES", 2)  # of source code it is 20
-    assert index(folder, tmp_path / "fewer").manifest.generation == whole.manifest.generation
-    monkeypatch.setattr("graphrag_mcp.index.batches.BATCH_PASSAGES", 2 / AS_ONE)
-    several = index(folder, tmp_path / "two")
-    assert several.manifest.generation > whole.manifest.generation and digest(several) == digest(whole)
 
 
 def test_the_order_of_files_changes_no_edge() -> None:

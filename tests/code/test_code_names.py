@@ -44,16 +44,6 @@ def test_a_variable_hides_a_definition(name: str) -> None:
     assert found == pairs(SHADOWS[name]["edges"])
 
 
-def test_what_a_function_binds_hides_above_the_binding_and_as_a_receiver_of_unknown_type() -> None:
-    text = "class parser:\n    def feed(self, x): pass\ndef helper(): pass\ndef f(items):\n    parser = make_parser(items)\n    parser.feed(1)\n"
-    text += "def late():\n    def inner(): return helper()\n    helper = load()\n    return inner\ndef g(p: parser):\n    p.feed(1)\n    helper()\n"
-    text += "def again():\n    helper()\n    def helper(): pass\ndef changed():\n    global helper\n    helper()\n    helper = 1\n"
-    other = "class other:\n    def feed(self): pass\n"
-    assert edges({"a.py": text, "b.py": other}) == {
-        ("g", "parser.feed"), ("g", "helper"), ("again", "again.helper"), ("changed", "helper"),
-    }  # fmt: skip
-
-
 def test_an_import_in_a_function_hides_a_definition_of_the_module() -> None:
     text = "def weigh(x): pass\ndef f():\n    from other import weigh\n    weigh(1)\ndef g(): weigh(2)\n"
     found = resolve([file for name in ("a", "other") if (file := parse(f"lab/{name}.py", text if name == "a" else "def weigh(x): pass\n"))])

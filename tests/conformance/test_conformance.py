@@ -39,16 +39,6 @@ def test_the_product_fails_what_needs_fixtures_and_nothing_else(packages: Path, 
         assert f"| {revision} | {len(one.wanted)} | {len(one.passed() - one.vacuous)} | {len(one.vacuous)} |" in told
 
 
-def test_an_entry_of_the_baseline_that_passes_is_found() -> None:
-    fails, warns, passes = ("a", "FAILURE"), ("b", "WARNING"), ("c", "SUCCESS")
-    one = run.Run(True, "", {"one": [fails, passes], "two": [warns, passes], "three": [passes]}, set())
-    other = run.Run(True, "", {"one": [passes], "four": [fails]}, set())
-    named = ["one", "two", "three", "four", "two:b", "two:c", "one:a", "five"]
-    assert run.stale(named, [one]) == ["two", "three", "four", "two:c", "five"]
-    assert run.stale(["one", "four"], [one, other]) == ["one"]
-    assert other.passed() == set() and run.Run(True, "", one.checks, {"one", "two", "three"}).passed() == {"three"}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--chatgpt",)], ids=["usual", "with search and fetch"])
 def test_the_inspector_finds_nothing_in_the_tools(packages: Path, tmp_path: Path, options: tuple[str, ...]) -> None:

@@ -341,19 +341,6 @@ def test_communities_hold_what_lies_inside_and_every_one_has_its_report(
         assert "[Data: " in row["full_content"] and not any(id in row["full_content"] for id in title)
 
 
-def test_entities_of_one_title_are_told_apart_in_the_export(index: Path, tmp_path: Path) -> None:
-    rows = open_snapshot(index).rows("entities").sort_by("n").to_pylist()[:3]
-    spoil_all = [{**row, "title": "Mercury", "type": "other"} for row in rows]
-    manifest = manifests.read(index)
-    assert manifest is not None
-    change = Change(gone=[row["id"] for row in rows], rows=pa.Table.from_pylist(spoil_all, TABLES["entities"]))
-    tables = apply(index, manifest, {"entities": change})
-    manifests.commit(index, replace(manifest, generation=manifest.generation + 1, tables=tables))
-    export(open_snapshot(index), tmp_path / "out")
-    titles = pq.read_table(tmp_path / "out" / "entities.parquet")["title"].to_pylist()[:3]
-    assert titles == ["Mercury", "Mercury (other)", f"Mercury ({rows[2]['key']})"]
-
-
 def test_an_export_never_goes_into_the_index_itself(index: Path) -> None:
     for folder in (index, index / "truth", index / "x" / ".." / "out"):
         with pytest.raises(BadInput, match="inside the index"):

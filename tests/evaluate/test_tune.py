@@ -14,7 +14,6 @@ import pytest
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.evaluate.tune import (
     TuneResult,
-    read_profile,
     sample,
     tune,
 )
@@ -133,17 +132,3 @@ def test_a_key_that_stands_in_a_text_is_in_no_sample(tmp_path: Path) -> None:
     snapshot = indexed(tmp_path, {"a": f"The ferry of Corrie harbour. api_key = \"{'Ab3dE6gH9k' * 3}\" is set."})
     (text,) = sample(snapshot)
     assert "Corrie" in text and "Ab3dE6gH9k" not in text and "****" in text
-
-
-# ---- reading replies --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("reply", [
-    json.dumps(PROFILE), "<think>hm</think>Here:\n```json\n" + json.dumps(PROFILE, indent=1) + "\n```",
-    json.dumps({**PROFILE, "entity_types": "person, vessel; public body\naccord"}),
-    json.dumps({**PROFILE, "entity_types": ["person", 7, "vessel", "public_body", "accord"]}),
-])  # fmt: skip
-def test_a_profile_is_read_in_any_of_its_usual_forms(reply: str) -> None:
-    found = read_profile(reply)
-    assert found.persona == PERSONA and found.entity_types == ("person", "vessel", "public body", "accord")
-    assert found.rating_criteria == PROFILE["rating_criteria"]

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from graphrag_mcp.index.merge import DESCRIBED, joined
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.openai_server import Server, openai_server
 from tests.support.promises import doctor
@@ -73,12 +71,3 @@ def test_names_that_the_text_does_not_have_are_left_out_and_counted(tmp_path: Pa
     for row in snapshot.rows("evidence").to_pylist():
         text = TEXT[row["start"] : row["end"]]
         assert "Zeno" in text or "Tidewright" in text
-
-
-def test_descriptions_of_a_name_stand_one_after_another_each_once_and_within_the_limit() -> None:
-    assert joined(["B is a port.", "A  is\na ship.", "b is a port", ""]) == "B is a port.\nA is a ship."
-    facts = [f"In {year} the guild lost {year - 1690} ships at the northern quay of Port Ember." for year in range(1700, 1800)]
-    text = joined(facts)
-    assert count_tokens(text) <= DESCRIBED and len(text.splitlines()) > 30 and text.splitlines() == facts[: len(text.splitlines())]
-    long = joined(["句子很长。" * 2000])
-    assert 900 < count_tokens(long) <= DESCRIBED and long.endswith("。") and joined([]) == ""

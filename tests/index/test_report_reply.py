@@ -46,11 +46,6 @@ def test_a_report_is_read_whatever_stands_around_it_or_is_wrong_in_it(reply):
     assert parse_report(reply) == DRAFT
 
 
-@pytest.mark.parametrize("said, rating", [(8, 8.0), (7.46, 7.5), (0, 0.0), ("7/10", None), (75, None), (-3, None), (None, None), (True, None)])
-def test_a_report_is_worth_more_than_its_rating(said, rating):
-    assert parse_report(json.dumps({**GOOD, "rating": said})).rating == rating
-
-
 @pytest.mark.parametrize(
     "reply",
     [

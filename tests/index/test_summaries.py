@@ -217,22 +217,6 @@ def test_with_a_model_and_no_method_summaries_and_reports_are_written_and_no_tex
     assert off.counts["unchanged"] == len(TEXTS) and open_snapshot(tmp_path / "c").count("summaries") == len(TEXTS)
 
 
-def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_named(
-    tmp_path: Path, server: Server
-) -> None:
-    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
-    index(corpus, docs, server, "llm")
-    assert index(corpus, docs, server, "auto").usage["calls"] == 0
-    write(docs, {"e.md": f"Hugo Tamm sold the tide mill to Jonas Okafor. {FILLER}"})
-    assert "extract" in (asked := kinds(index(corpus, docs, server, "auto"))) and "summary" not in asked
-    index(corpus, docs, server, "fast")
-    assert index(corpus, docs, server, "auto").usage["calls"] == 0, "its replies were paid for"
-    assert {row["by"] for row in open_snapshot(corpus).rows("mentions").to_pylist()} == {"llm:m"}
-    assert "summary" in kinds(index(corpus, docs, server, "light"))
-    write(docs, {"f.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
-    assert "extract" not in kinds(index(corpus, docs, server, "auto"))
-
-
 @pytest.mark.core
 def test_what_is_missing_or_not_in_the_text_is_asked_again_alone_and_then_marked(
     model: Model, server: Server, tmp_path: Path

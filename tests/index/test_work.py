@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
-from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.work import Claimed, claim, submit
 from graphrag_mcp.query.community import get_community_report
@@ -134,15 +133,6 @@ def test_answers_that_changed_places_are_refused(tmp_path: Path) -> None:
     assert done.accepted == [mill] and "name not in the text" in done.rejected[0]["reason"]
 
 
-def test_a_damaged_list_of_leases_is_begun_anew_and_loses_no_answer(folder: Path) -> None:
-    work = claim(folder, settings(folder), "ada").items[0].work_id
-    submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
-    (folder / "work.db").write_bytes(b"no database" * 100)
-    with pytest.raises(Damaged, match="Call claim_work again"):
-        claim(folder, settings(folder), "ada")
-    assert len(claim(folder, settings(folder), "ada").items) == 2
-
-
 def test_the_same_answer_twice_changes_nothing_and_another_one_is_refused(folder: Path) -> None:
     work = claim(folder, settings(folder), "ada").items[0].work_id
     for _ in range(2):
@@ -186,9 +176,6 @@ def keepers(tmp_path: Path) -> Path:
     return folder
 
 
-KEEPERS = {"entities": [{"name": "Sable Point mill", "type": "location", "description": "The keepers met at the mill."}]}
-
-
 BODY = (
     '{"title": "Keepers", "summary": "The keepers met. [Data: Entities (1, 2)]", "rating": 6, "rating_explanation":'
     ' "Few.", "findings": [{"summary": "Meetings", "explanation": "They met at the mill. [Data: Relationships (1)]"}]}'
@@ -219,16 +206,6 @@ def test_a_report_is_refused_or_told_what_of_it_has_no_row_and_its_invented_numb
     index_documents(folder, IndexRequest(method="agent"), settings(folder))
     (report,) = [row for row in open_snapshot(folder).rows("reports").to_pylist() if row["title"] == "Keepers"]
     assert "in 1731. (not in what it was written from: 1731) [Data: " in report["summary"] and report["findings"] == "[]"
-
-
-def test_reports_wait_until_what_was_handed_in_is_merged(tmp_path: Path) -> None:
-    folder = keepers(tmp_path)
-    read = claim(folder, settings(folder), "ada", max_items=20)
-    submit(folder, settings(folder), "ada", [{"work_id": one.work_id, **KEEPERS} for one in read.items if one.ask_kind == "extract"])
-    early = claim(folder, settings(folder), "ada")
-    assert early.items == [] and early.held == 0 and early.remaining["report"], "written on a graph that is about to change"
-    index_documents(folder, IndexRequest(method="agent"), settings(folder))
-    assert "report" not in claim(folder, settings(folder), "ada").remaining or claim(folder, settings(folder), "ada").items
 
 
 KEY = "sk-proj-aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5z"

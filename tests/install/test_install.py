@@ -211,20 +211,6 @@ def test_a_file_of_ours_alone_goes_again_and_what_was_added_since_stays(
     assert (tomllib.loads(left) == {"features": {"x": True}}) if host == "codex" else json.loads(left)["later"] == 1
 
 
-def test_what_a_user_added_to_our_entry_stays_there(user: Path, install: Callable[..., Any]) -> None:
-    file = Path(install("--client", "codex", "--no-check")["file"])
-    file.write_text(
-        file.read_text("utf-8").replace(
-            "startup_timeout_sec = 30", 'startup_timeout_sec = 90\nenabled_tools = ["local_search"]'
-        ),
-        "utf-8",
-    )
-    install("--client", "codex", "--read-only", "--no-check")
-    entry = tomllib.loads(file.read_text("utf-8"))["mcp_servers"]["graphrag"]
-    assert (entry["startup_timeout_sec"], entry["enabled_tools"]) == (90, ["local_search"])
-    assert entry["args"][-2:] == ["serve", "--read-only"]
-
-
 @POSIX
 def test_a_linked_configuration_is_written_where_it_leads(user: Path, install: Callable[..., Any]) -> None:
     real = user / "dotfiles" / "cursor.json"

@@ -152,20 +152,6 @@ def test_a_budget_of_calls_tokens_or_money_is_not_passed_by_the_calls_under_way(
     asker.close()
 
 
-@pytest.mark.parametrize("limits", [{"max_tokens": 6_000}, {"max_cost": 6.0, "price_prompt": 500.0, "price_output": 1_000.0}])
-def test_replies_that_differ_much_in_length_pass_no_limit_and_those_that_it_cuts_are_asked_again(
-    limits: dict, tmp_path: Path
-) -> None:
-    chat = ScriptedChat([("q(7|19|23)$", "good " * 800), ("", "good")], latency=0.005)
-    asker = Asker(AnswerBook(tmp_path), chat, None, budget=Budget(**limits), concurrency=25)
-    answers = asked(asker, *(question(f"q{number}") for number in range(30)))
-    used = {"max_tokens": asker.spent().total("prompt_tokens", "output_tokens"), "max_cost": asker.spent().cost}
-    assert all(0 < used[name] <= limits[name] for name in used if name in limits)
-    assert {len(answer.value) for answer in answers if answer.by} == {4, 4_000}, "no reply is kept that a limit cut"
-    assert sum(bool(answer.by) for answer in answers) >= 29 and len(chat.calls) > 30
-    asker.close()
-
-
 def test_stopping_gives_up_what_is_in_flight_and_keeps_what_was_answered(tmp_path: Path) -> None:
     chat = ScriptedChat([("slow", "good slow"), ("", "good")], fail=lambda *_: None)
     asker = Asker(AnswerBook(tmp_path), chat, None)

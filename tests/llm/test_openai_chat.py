@@ -193,15 +193,6 @@ def test_parameters_that_a_server_refuses_are_left_out_from_then_on() -> None:
     ]
 
 
-def test_a_limit_that_with_the_prompt_passes_the_context_is_left_out_of_that_call_only() -> None:
-    full = "This model's maximum context length is 8192 tokens. However, you requested 12210 tokens."
-    with openai_server(script=[(400, {}, error(full)), None, None]) as server:
-        model = chat(server)
-        ask(model, max_output=9000)
-        ask(model, max_output=100)
-    assert [seen.body.get("max_tokens") for seen in server.requests] == [9000, None, 100]
-
-
 # ---- vectors ----------------------------------------------------------------------------------------
 
 
@@ -256,14 +247,6 @@ def test_vectors_that_are_none_are_an_error(kind: str) -> None:
     with openai_server(script=[(200, {}, json.dumps({"data": USELESS[kind]}))]) as server:
         failed = failure(lambda: embed(embedder(server), "a", "b"))
     assert "'e'" in failed.what and not failed.final and server.stats["calls"] == 1
-
-
-def test_the_dimension_may_not_change_in_mid_run() -> None:
-    with openai_server() as server:
-        model = embedder(server)
-        embed(model, "a")
-        server.dimension = 16
-        assert "8 and 16" in failure(lambda: embed(model, "a")).what
 
 
 def test_vectors_may_come_from_another_server() -> None:

@@ -8,8 +8,6 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.entity import get_entity
-from graphrag_mcp.query.groups import overview
-from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -43,12 +41,3 @@ def test_a_family_name_is_the_person_named_in_full_in_the_same_text(tmp_path: Pa
 def test_who_is_named_before_with_fewer_names_is_somebody_else(tmp_path: Path, text: str) -> None:
     long = "John Quincy Adams" if "Adams" in text else "George W. Merrick"
     assert {long, f"{long.split()[0]} {long.split()[-1]}"} <= persons(indexed(tmp_path / "c", text))
-
-
-def test_every_search_list_and_count_takes_a_family_name_for_its_bearer(tmp_path: Path) -> None:
-    alone = "For a week the harbour was closed by Merrick."
-    snapshot = indexed(tmp_path / "c", "Gordon Merrick met Anna Berg in Oslo. In the end Merrick wrote to Berg.", alone)
-    assert "harbour was closed" in local_search(snapshot, "harbour", filters=["entity=Gordon Merrick"]).text
-    assert "harbour was closed" not in local_search(snapshot, "harbour", filters=["entity!=Gordon Merrick"]).text
-    assert "Gordon Merrick [e1] 2" in overview(snapshot)
-    assert get_entity(snapshot, "Merrick").frequency == 2

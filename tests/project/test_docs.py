@@ -26,11 +26,9 @@ import pytest
 from mcp import Client
 
 from graphrag_mcp.app import App
-from graphrag_mcp.exchange.export import SCHEMAS
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings, load
-from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.tools import all_tools
 from tests.support.command import ROOT, SAMPLE, clean_environment, run_cli
 
@@ -287,33 +285,11 @@ def test_every_benchmark_and_every_campaign_has_its_line(folder: str) -> None:
     assert [path.name for path in (ROOT / folder).glob("*.py") if f"`{path.name}`" not in text] == []
 
 
-def test_every_script_that_a_page_names_is_there() -> None:
-    """Named by its folder: `campaigns/kills.py`."""
-    pages = [*PAGES, ROOT / "AGENTS.md", ROOT / "Makefile"]
-    named = {(page.name, name) for page in pages for name in re.findall(r"(?<!tests/)(?:benchmarks|campaigns)/\w+\.py", page.read_text("utf-8"))}
-    assert [f"{page}: {name}" for page, name in sorted(named) if not (ROOT / name).exists()] == []
-
-
-def test_every_file_that_a_page_names_is_there() -> None:
-    there = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
-    for page in (DOCS / "dev" / "how-it-works.md", ROOT / "AGENTS.md", DOCS / "comparison.md"):
-        named = set(re.findall(r"`([\w/]+\.py)`", page.read_text("utf-8")))
-        lost = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
-        assert lost == [], page.name
-
-
 def test_every_prompt_has_its_line_and_its_true_variables() -> None:
     text = (ROOT / "prompts" / "README.md").read_text("utf-8")
     rows = re.findall(r"^\| \[(\w+)\.md\]\(\w+\.md\) \| .*? \| (.*?) \|$", text, re.MULTILINE)
     written = {name: set(re.findall(r"\$(\w+)", variables)) for name, variables in rows}
     assert written == {name: set(prompts.load(name).get_identifiers()) for name in prompts.names()}
-
-
-def test_every_table_has_its_line() -> None:
-    stored, _, exported = (DOCS / "data.md").read_text("utf-8").partition("## Export")
-    rows = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
-    assert rows.findall(stored) == list(TABLES)
-    assert rows.findall(exported) == list(SCHEMAS)
 
 
 def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_path: Path) -> None:

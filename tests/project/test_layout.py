@@ -116,12 +116,6 @@ def test_a_search_of_a_command_loads_nothing_of_indexing(tmp_path: Path) -> None
     assert {"sources.read", "sources.formats", "pandas", "openai", "mcp", "networkx"} & modules == set()
 
 
-def test_the_command_line_does_not_import_the_protocol() -> None:
-    code = "import sys, graphrag_mcp.cli; print('mcp' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], env=clean_environment(), capture_output=True, text=True)
-    assert done.stdout.strip() == "False", done.stderr
-
-
 # ---- what an agent sees -----------------------------------------------------------------------------
 
 

@@ -19,7 +19,6 @@ from graphrag_mcp.packing import sending
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.drift_view import export
-from graphrag_mcp.query.model_replies import read_follow_ups
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
 from graphrag_mcp.types import DriftResult
@@ -172,16 +171,6 @@ def test_a_step_that_fails_has_recorded_nothing(drift: Drift) -> None:
         with pytest.raises(NotFound):
             drift.step(opened.open_node, "Overwritten?", 1, ["One more?"], **wrong)
     assert drift.path.read_bytes() == before
-
-
-def test_two_hundred_follow_ups_become_five_and_it_is_said() -> None:
-    kept, said = read_follow_ups([f"What happened in {year}?" for year in range(1700, 1900)], 5)
-    assert kept == [f"What happened in {year}?" for year in range(1700, 1705)] and "200" in said
-    assert read_follow_ups("- one?\n2. two?\n\n", 5) == (["one?", "two?"], "")
-    assert read_follow_ups([{"query": "one?"}, 7, None, ""], 5) == (["one?"], "")
-    assert read_follow_ups('["one?", "two?"]', 5) == read_follow_ups('{"questions": ["one?", "two?"]}', 5) == (["one?", "two?"], "")
-    assert read_follow_ups({"query": "one?"}, 5) == (["one?"], "") and read_follow_ups("[torn?", 5) == (["[torn?"], "")
-    assert read_follow_ups(None, 5) == ([], "")
 
 
 def test_the_graph_proposes_follow_ups_when_the_agent_gives_none(drift: Drift, snapshot: Snapshot) -> None:

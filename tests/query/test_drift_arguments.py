@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,17 +74,6 @@ def test_scores_of_any_kind_are_read_or_the_node_has_none(
     assert (read is not None) or sent is None or "score" in result["hint"].lower()
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [json.dumps(FIRST), "\n".join(f"{n}. {one}" for n, one in enumerate(FIRST, 1)), [{"query": one} for one in FIRST],
-     [{"question": one} for one in FIRST], [*FIRST, None, 7, ""], [*FIRST, *FIRST], json.dumps({"follow_ups": FIRST})],
-)  # fmt: skip
-def test_follow_ups_in_any_shape_are_the_same_questions(call: Caller, home: Path, begun: dict[str, Any], sent: Any) -> None:
-    call.good("drift_step", session_id=begun["session_id"], node_id=begun["open_node"], answer="A.", follow_ups=sent)
-    asked = [node["query"] for _, node in walk(home, begun["session_id"]).graph.nodes(data=True)]
-    assert asked == [QUESTION, *FIRST]
-
-
 def test_the_same_answer_twice_changes_nothing_and_at_two_nodes_is_shown_once(
     call: Caller, home: Path, begun: dict[str, Any]
 ) -> None:
@@ -114,15 +102,6 @@ def test_unknown_fields_are_refused_where_a_step_would_be_lost_and_named_where_i
     assert "did you mean 'answer'?" in said and "confidence" in said
     assert walk(home, begun["session_id"]).graph.nodes[begun["open_node"]]["status"] == "open"
     assert "'verbose'" in call.good("drift_finish", session_id=begun["session_id"], verbose=True)["hint"]
-
-
-def test_a_score_or_questions_without_an_answer_are_not_taken_for_one(call: Caller, home: Path, begun: dict[str, Any]) -> None:
-    session = begun["session_id"]
-    result = call.good("drift_step", session_id=session, node_id=begun["open_node"], score=90, follow_ups=FIRST)
-    assert "a score belongs to an answer" in result["hint"]
-    state = walk(home, session)
-    assert state.graph.nodes[begun["open_node"]]["status"] == "open" and len(state.graph) == 5
-    assert "No node of this session has an answer" in call.good("drift_finish", session_id=session)["text"]
 
 
 def test_an_answer_of_any_size_and_kind_is_kept_as_data(call: Caller, begun: dict[str, Any]) -> None:

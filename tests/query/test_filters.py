@@ -11,7 +11,7 @@ from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.query import local, sections, topics
+from graphrag_mcp.query import local, sections
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.source import get_source
@@ -176,11 +176,3 @@ def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: P
     snapshot = open_snapshot(tmp_path / "c")
     found = [one["id"] for one in get_source(snapshot, ["t3"], around=1, max_tokens=20_000).sources]
     assert found == ["t2", "t3", "t4"]
-
-
-def test_what_a_filtered_search_works_out_of_a_snapshot_serves_later_ones_and_knows_no_filter(sample: Snapshot) -> None:
-    [(_, part, kept)] = local.narrowed([("", sample)], ["rating>=9"])
-    assert kept is not None and part.rows("reports").num_rows < sample.rows("reports").num_rows
-    first = topics.count(part)
-    del part
-    assert topics.count(sample) is first and first.communities

@@ -47,15 +47,3 @@ def test_the_map_of_a_corpus_ends_with_who_is_named_most(notes: Snapshot) -> Non
     ):
         text = global_search(notes, question).text
         assert re.search(r"People: Clara Whitlock \[e\d+\] 3, Ned Farrow \[e\d+\] 2", text), text
-
-
-def test_a_filter_finds_an_organization_where_its_longer_names_stand(tmp_path: Path) -> None:
-    snapshot = made(tmp_path, {
-        "a": "Marley Foods Ltd opened a shop. Marley Foods Ltd hired Ned Farrow.",
-        "b": "The Marley Foods Ltd Museum shows old tins. The Marley Foods Ltd Museum is free.",
-        "c": "Ned Farrow walked to the pier, and the day was fine.",
-    })  # fmt: skip
-    found = list_documents(snapshot, filters=["entity=Marley Foods Ltd"]).text
-    assert found.count("- [t") == 2, found
-    found = list_documents(snapshot, filters=["entity!=Marley Foods Ltd"]).text
-    assert found.count("- [t") == 1, found

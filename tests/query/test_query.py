@@ -160,18 +160,6 @@ def test_global_gives_the_best_cited_sentence_of_each_document(snapshot: Snapsho
     assert len(cited) == len(lines) <= 3 * len({one.uri for one in cited.values()})
 
 
-def test_sentences_are_paged_without_repeats(snapshot: Snapshot) -> None:
-    cursor, points = "", []
-    for _ in range(60):
-        page = global_search(snapshot, "back-run", max_tokens=500, cursor=cursor)
-        points += re.findall(r"^- .*$", page.text, re.MULTILINE)
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    whole = re.findall(r"^- .*$", global_search(snapshot, "back-run", max_tokens=3_000).text, re.MULTILINE)
-    assert points == whole and len(points) > 3
-
-
 # ---- look-ups ------------------------------------------------------------------------------------
 
 
@@ -188,13 +176,6 @@ def test_every_relationship_of_an_entity_names_a_real_other_end(snapshot: Snapsh
     for one in found.relationships:
         assert found.id in (one["source"], one["target"])
         assert all(get_entity(snapshot, one[end]).title for end in ("source", "target"))
-
-
-def test_an_ambiguous_or_misspelt_name_gives_candidates_with_facts(snapshot: Snapshot) -> None:
-    misspelt = get_entity(snapshot, "Ines Caloway")
-    assert misspelt.state == "not_found" and "Ines Calloway" in [one["title"] for one in misspelt.candidates]
-    assert set(misspelt.candidates[0]) == {"id", "title", "type", "degree"}
-    assert get_entity(snapshot, misspelt.candidates[0]["id"]).state == "context"
 
 
 def test_a_report_has_members_family_and_sources(snapshot: Snapshot) -> None:

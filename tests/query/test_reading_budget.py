@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.packing.budget import passage_alias
 from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
-from graphrag_mcp.query.source import get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -52,48 +50,6 @@ def test_in_order_of_time_every_relevant_passage_is_seen(crane: Snapshot) -> Non
         text = local_search(crane, "steam crane of the harbour of Orl", form=Form(breadth, "time"), max_tokens=600).text
         days = re.findall(r"1931-\d\d-02", text)
         assert days == [f"1931-{month}-02" for month in MONTHS], (breadth, text)
-
-
-def test_ids_of_one_document_share_what_is_shown_on_a_question(tmp_path: Path) -> None:
-    """The one with most words of the question took all of it, and the others were left out in silence."""
-    rich = " ".join(f"The schooner Petrel of the yard carried cargo {n} to Bergen." for n in range(30))
-    days = {"rope": "was sold by weight", "salt": "came down from Kron", "grain": "rotted in the rain"}
-    parts = [rich, *(
-        f"The schooner Petrel lay at the {what} quay. " + " ".join(f"On day {n} {what} {did}." for n in range(30))
-        for what, did in days.items()
-    )]  # fmt: skip
-    document = InlineText("\n\n".join(f"# Part {n}\n\n{part}" for n, part in enumerate(parts)), "yard")
-    snapshot = indexed(tmp_path, [document, InlineText(FILLER, "other")])
-    first = snapshot.rows("documents", "uri = 'text:yard'", ["id"]).to_pylist()[0]["id"]
-    rows = snapshot.rows("passages", f"document_id = '{first}'", ["n", "part", "parts"]).to_pylist()
-    ids = sorted(map(passage_alias, rows), key=lambda id: [int(n) for n in id[1:].split(".")])
-    asked = "What cargo did the schooner Petrel carry to Bergen?"
-    found = get_source(snapshot, ids, query=asked, max_tokens=1_000)
-    shown = re.findall(r"^\[(t[\d.]+)\]", found.text, re.MULTILINE)
-    assert len(ids) > 2 and shown == ids, (ids, found.text)
-
-
-def test_of_several_texts_that_do_not_fit_the_beginning_of_each_is_read_and_the_next_call_goes_on(tmp_path: Path) -> None:
-    def report(n: int) -> str:
-        return f"Report {n} is on the mill. " + " ".join(f"On day {d} the mill of report {n} ground {d} sacks." for d in range(60))
-
-    snapshot = indexed(tmp_path, [InlineText(report(n), f"r{n}") for n in range(12)])
-    ids = [f"d{n}" for n in range(1, 13)]
-    result = get_source(snapshot, ids, max_tokens=1_800)
-    for n in range(12):
-        assert f"Report {n} is on the mill. On day 0 the mill of report {n} ground 0 sacks." in result.text
-    assert result.text.count(" …") == 12 and result.truncated
-    for few in (get_source(snapshot, ids, max_tokens=300), get_source(snapshot, ids, max_tokens=700)):
-        assert [f'"t{n}' in few.next_call for n in range(1, 13)] == [True] * 12, "what was cut is in the next call too"
-    many = get_source(snapshot, [*ids, *(f"t{n}.{part}" for n in range(1, 13) for part in (2, 3))], max_tokens=200)
-    assert many.next_call or "need more than max_tokens=200" in many.hint
-    pages, call = [], result
-    while call.next_call and len(pages) < 40:
-        larger = re.search(r"max_tokens=(\d+)", call.next_call)
-        call = get_source(snapshot, re.findall(r'"(t[^"]+)"', call.next_call), max_tokens=int(larger[1]) if larger else 4_000)
-        pages.append(call.text)
-    whole = "\n".join(pages)
-    assert all(f"On day {d} the mill of report {n} ground" in whole for n in range(12) for d in range(60))
 
 
 def words(n: int) -> str:

@@ -102,21 +102,6 @@ def test_filters_on_when_and_said_keep_passages_of_those_days(harbour: Snapshot)
     assert {one.uri for one in found.citations} == {"text:chat"}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "# Minutes of 3 May 2024\n\nThe fence was broken on 7 August 2023 by a cow of Ben Carter.",
-        "# 会议纪要 2024年5月3日\n\n下次会议是2024年6月7日，由王小明主持。",
-        "会议纪要（2024年5月3日）\n\n下次会议是2024年6月7日，由王小明主持。",
-    ],
-)
-def test_a_passage_is_of_the_day_of_its_heading_also_where_it_names_another_day(tmp_path: Path, text: str) -> None:
-    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(text, "minutes"),)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
-    for day, total in (("2024-05-03", 1), ("2024-05-04", 0)):
-        assert list_documents(snapshot, filters=[f"when={day}"]).total == total
-
-
 def test_as_of_leaves_out_what_is_later_and_counts_what_has_no_date(harbour: Snapshot) -> None:
     assert said(harbour, "as_of=2023-12") == {"chat", "history", "undated"}
     hint = local_search(harbour, "harbour crane", filters=["as_of=2023-12"]).hint
@@ -255,17 +240,3 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     home = tmp_path_factory.mktemp("talk")
     index_documents(home / "c", IndexRequest(texts=TALK), Settings(home=home))
     return open_snapshot(home / "c")
-
-
-def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tmp_path: Path) -> None:
-    names = ["Tobias Fenn", "Marta Quill", "Jonas Abel", "Lena Marsh"]
-    texts = [InlineText(f"# Doc {n}\n\nOn 3 March 2023 {name} resigned from Harbour Trust in Kiel.", f"d{n}") for n, name in enumerate(names)]
-    settings = Settings(home=tmp_path)
-    for part in (texts[2:], texts[:2]):
-        index_documents(tmp_path / "edited", IndexRequest(texts=tuple(part)), settings)
-    index_documents(tmp_path / "fresh", IndexRequest(texts=tuple(texts)), settings)
-    order = [
-        re.findall("|".join(names), list_documents(open_snapshot(tmp_path / name), by="statement", query="Harbour Trust").text)
-        for name in ("edited", "fresh")
-    ]
-    assert order[0] == order[1] == names

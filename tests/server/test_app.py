@@ -131,12 +131,6 @@ def test_reading_takes_the_first_roots_corpus_else_the_only_one_else_asks(app: A
     assert app.corpus_for_reading("another") == "another"
 
 
-def test_a_corpus_whose_manifest_was_lost_is_still_there(app: App) -> None:
-    indexed(app, "alpha")
-    (app.folder("alpha") / "manifest.json").unlink()
-    assert app.corpora() == ["alpha"]
-
-
 # ---- which paths ----------------------------------------------------------------------------------
 
 

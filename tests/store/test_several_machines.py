@@ -231,19 +231,6 @@ def test_appends_of_several_machines_at_once_are_all_kept(store: ObjectStore, tm
     assert len({tuple(lines(path)) for path in paths}) == 1
 
 
-def test_a_line_that_lost_every_race_is_sent_by_the_next_read(store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
-    one, two = (machine(tmp_path / name).drift_path("s") for name in ("one", "two"))
-    sessions.append(one, {"n": 1})
-    with monkeypatch.context() as patched:
-        patched.setattr(mirror.Store, "swap", lambda *_: None)  # another machine was first, each time
-        patched.setattr(sessions, "TRIES", 2)
-        sessions.append(one, {"n": 2})
-    assert lines(two) == [1] and lines(one) == [1, 2] == lines(two)
-    swaps = len([said for said in store.trouble.requests if said.startswith("PUT")])
-    assert lines(one) == lines(two) == [1, 2]  # a read with nothing to send writes nothing
-    assert len([said for said in store.trouble.requests if said.startswith("PUT")]) == swaps
-
-
 def test_a_session_goes_on_while_the_store_cannot_be_reached_and_is_brought_together(store: ObjectStore, tmp_path: Path) -> None:  # noqa: F811
     one, two = (machine(tmp_path / name).drift_path("s") for name in ("one", "two"))
     sessions.append(one, {"n": 1})

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -343,43 +341,6 @@ def test_a_folder_outside_of_the_roots_stops_the_start(root: Path, tmp_path: Pat
         assert "the folder of notes" in ended.stderr and "--notes" in ended.stderr
 
 
-@contextmanager
-def without_rights(*folders: Path) -> Iterator[None]:
-    """Meanwhile nothing can be written in these folders; root, who may write everywhere, is another user."""
-    root = os.geteuid() == 0
-    for folder in folders:
-        folder.chmod(0o555)
-    if root:
-        os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-        for folder in folders:
-            folder.chmod(0o755)
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no such modes")
-def test_into_a_folder_without_rights_nothing_is_written_and_the_call_says_why() -> None:
-    with tempfile.TemporaryDirectory() as made:  # which other users may pass
-        os.chmod(made, 0o755)
-        root, notes = Path(made) / "docs", Path(made) / "docs" / "notes"
-        root.mkdir()
-        (root / "ledger.md").write_text(LEDGER, "utf-8")
-        app = App(Settings(home=Path(made) / "home", roots=(root,), notes=str(notes)))
-        with connected(build_server(app)) as call:
-            indexed(call)
-            call.good("write_note", title="Mast", text="It is high.")
-            before = (notes / "Mast.md").read_bytes()
-            with without_rights(notes, notes / ".graphrag"):
-                for asked in ({"title": "Pier"}, {"title": "Mast", "op": "append"}):
-                    said = call.bad("write_note", text="It is of oak.", **asked)
-                    assert "Permission denied" in said and "the right to read and write" in said
-            assert (notes / "Mast.md").read_bytes() == before and not (notes / "Pier.md").exists()
-            assert call.good("write_note", title="Pier", text="It is of oak.")["status"] == "done"
-
-
 # ---- the file is the truth -------------------------------------------------------------------------------
 
 
@@ -396,43 +357,6 @@ def test_an_index_after_notes_is_the_same_as_a_fresh_one(call: Caller, app: App,
     other = App(Settings(home=tmp_path / "other", roots=(root,)))
     index_documents(other.folder("fresh"), IndexRequest((str(root),)), other.settings)
     assert digest(app.snapshot()) == digest(other.snapshot("fresh"))
-
-
-# ---- beside their sources ----------------------------------------------------------------------------------
-
-
-def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_document(call: Caller, root: Path) -> None:
-    for number in range(6):
-        (root / f"log {number}.md").write_text(f"# Log {number}\n\nThe signal lamp failed in week {number}.\n", "utf-8")
-    indexed(call)
-    asked = {"query": "When did the signal lamp fail?", "max_tokens": 4000}
-
-    def documents() -> list[str]:
-        shown = call.good("local_search", **asked)["text"]
-        return re.findall(r"^(?:- )?\[(t[\d.]+)\](?!.*\(note by)", shown, re.MULTILINE)
-
-    before = documents()
-    lines = [f"In week {number} [{found_id(call, f'failed in week {number}')}]." for number in range(6)]
-    long = "\n\n".join(["The signal lamp failed in six weeks.", *lines, "It was mended each time. " * 60])
-    for number in range(3):
-        call.good("write_note", title=f"Lamp {number}", text=f"The signal lamp of week {number}.")
-    made = call.good("write_note", title="When did the signal lamp fail?", text=long)
-    for query in ({}, {"max_tokens": 1200}, {"breadth": "sentences"}):
-        shown = call.good("local_search", **{**asked, "max_tokens": 4000, **query})["text"]
-        first = shown.splitlines()[1]
-        assert first.startswith(f"[{made['id']}] When did the signal lamp fail? (note by mcp, 20"), shown
-        assert first.endswith("; 6 sources, unchanged)")
-        if "max_tokens" not in query:
-            assert all(line in shown for line in lines) and shown.count("It was mended") == 60
-    for tool in ("global_search", "search_text"):
-        assert f"[{made['id']}] When did" in call.good(tool, query=asked["query"])["text"]
-    several = call.good("local_search", queries=[asked["query"], "Who failed in week 3?"])["text"]
-    assert several.count("It was mended") == 60
-    assert documents() == before, "the documents are in their places"
-    assert f"[{made['id']}" not in call.good("local_search", query="Who paid for the mast?")["text"]
-    listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
-    assert listed.splitlines()[2].endswith("(note by mcp)") and "6 documents ranked" in listed
-    assert "4 notes apart" in call.good("list_documents")["text"]
 
 
 # ---- in no graph and in no topic ---------------------------------------------------------------------------
@@ -609,16 +533,3 @@ def test_titles_that_lead_to_one_file_are_notes_of_their_own(call: Caller) -> No
         assert two["path"] != one["path"]
         assert call.good("write_note", title=second, text="More.", op="append")["path"] == two["path"]
         assert call.good("write_note", title=first, text="More.", op="append")["path"] == one["path"]
-
-
-@pytest.mark.skipif(os.sep == "\\", reason="Windows has no such modes")
-def test_a_note_keeps_the_mode_of_its_file_and_a_read_only_one_is_refused(call: Caller, root: Path) -> None:
-    file = root / "notes" / "Mast.md"
-    check = call.good("write_note", title="Mast", text="It is high.")["check"]
-    file.chmod(0o664)
-    check = call.good("write_note", title="Mast", text="It is old.", op="append")["check"]
-    assert file.stat().st_mode & 0o777 == 0o664
-    file.chmod(0o444)
-    assert "read-only" in call.bad("write_note", title="Mast", text="More.", op="append")
-    assert "read-only" in call.bad("write_note", title="Mast", op="undo", check=check)
-    assert "More." not in file.read_text("utf-8")

@@ -128,13 +128,6 @@ def test_the_core_tools_cost_an_agent_at_most_6500_characters(tmp_path: Path) ->
     assert "answer" in with_model["local_search"].parameters["properties"]
 
 
-def test_searches_list_the_argument_corpus_where_there_are_several(tmp_path: Path) -> None:
-    with_it = [tool.name for tool in listed_of(tmp_path, "one") if "corpus" in tool.input_schema["properties"]]
-    assert with_it == ["index_documents"]
-    several = listed_of(tmp_path, "two")
-    assert len(several) == 14 and all("corpus" in tool.input_schema["properties"] for tool in several if tool.name != "drift_step")
-
-
 def test_starting_imports_nothing_heavy() -> None:
     program = (
         "import sys, graphrag_mcp.server as s; from graphrag_mcp.app import App; from graphrag_mcp.settings import Settings\n"

@@ -9,13 +9,12 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.work import claim, submit
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.index.test_work import MIRA, entities, indexed, keepers, settings
+from tests.index.test_work import MIRA, entities, indexed, settings
 from tests.support.client import Caller, connected, item_texts
 from tests.support.workload import until
 
@@ -131,22 +130,6 @@ def test_what_is_not_understood_is_refused_by_record_and_the_rest_is_kept(folder
     told = " ".join(row["description"] for row in rows)
     assert good["description"] in told
     assert "met a stranger" not in told
-
-
-def test_a_report_can_be_corrected_after_it_is_merged(tmp_path: Path) -> None:
-    from graphrag_mcp.index.pipeline import index_documents
-    from graphrag_mcp.types import IndexRequest
-    from tests.index.test_work import BODY
-
-    folder = keepers(tmp_path)
-    work = claim(folder, settings(folder), "ada", kind="report").items[0].work_id
-    for title in ("Keepers", "Wardens"):
-        text = BODY.replace('"title": "Keepers"', f'"title": "{title}"')
-        done = submit(folder, settings(folder), "ada", [{"work_id": work, "text": text}])
-        assert done.accepted == [work], done.rejected
-        index_documents(folder, IndexRequest(method="agent"), settings(folder))
-        assert title in {row["title"] for row in open_snapshot(folder).rows("reports").to_pylist()}
-    assert leases.corrections(folder) == []
 
 
 def test_the_tools_of_writers_are_listed_while_a_document_has_no_summary(tmp_path: Path) -> None:
