@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.evaluate.tune import (
-    TuneResult,
-    sample,
-    tune,
-)
+from graphrag_mcp.evaluate.tune import TuneResult, sample, tune
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Asker
@@ -87,9 +83,7 @@ def test_one_question_makes_prompts_that_are_used_instead_of_the_shipped_ones(
     assert found["entity_types"] == list(result.entity_types) and found["model"] == "scripted"
 
 
-def test_the_same_tuning_again_asks_nothing_and_writes_the_same(
-    run: Callable[..., TuneResult], tmp_path: Path
-) -> None:
+def test_the_same_tuning_again_asks_nothing_and_writes_the_same(run: Callable[..., TuneResult], tmp_path: Path) -> None:
     first = run(model())
     before = {path.name: path.read_bytes() for path in first.files}
     silent = ScriptedChat([])
@@ -129,6 +123,6 @@ def test_what_documents_make_a_model_say_cannot_break_out_of_its_place(
 
 
 def test_a_key_that_stands_in_a_text_is_in_no_sample(tmp_path: Path) -> None:
-    snapshot = indexed(tmp_path, {"a": f"The ferry of Corrie harbour. api_key = \"{'Ab3dE6gH9k' * 3}\" is set."})
+    snapshot = indexed(tmp_path, {"a": f'The ferry of Corrie harbour. api_key = "{"Ab3dE6gH9k" * 3}" is set.'})
     (text,) = sample(snapshot)
     assert "Corrie" in text and "Ab3dE6gH9k" not in text and "****" in text

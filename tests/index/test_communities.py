@@ -18,13 +18,7 @@ import pytest
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Busy
 from graphrag_mcp.index import tree as trees
-from graphrag_mcp.index.communities import (
-    ClusterParams,
-    Hierarchy,
-    Texts,
-    cluster,
-    texts_of,
-)
+from graphrag_mcp.index.communities import ClusterParams, Hierarchy, Texts, cluster, texts_of
 from graphrag_mcp.index.pipeline import IndexRequest, index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import writer_lock
@@ -156,7 +150,9 @@ def test_the_tree_holds_together_at_every_level() -> None:
 
 
 @pytest.mark.parametrize(("topics", "units", "least", "most"), [(40, 1200, 5, 30), (9, 400, 9, 9), (2, 300, 2, 30)])
-def test_there_are_at_most_thirty_top_communities_and_none_is_tiny(topics: int, units: int, least: int, most: int) -> None:
+def test_there_are_at_most_thirty_top_communities_and_none_is_tiny(
+    topics: int, units: int, least: int, most: int
+) -> None:
     texts, topic_of, _ = made_up(5, topics, units)
     found = tops(cluster(texts, {}))
     assert least <= len(found) <= most and min(map(len, found)) >= 3

@@ -59,26 +59,16 @@ def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
 
 def test_results_come_in_the_order_of_the_items(processes: Processes) -> None:
     items = range(PART * (AHEAD + 3) + 5)
-    assert (
-        list(processes.map(squared, items))
-        == list(InProcess().map(squared, items))
-        == [one * one for one in items]
-    )
+    assert list(processes.map(squared, items)) == list(InProcess().map(squared, items)) == [one * one for one in items]
     assert list(processes.map(squared, [])) == [] and list(processes.map(squared, [3])) == [9]
 
 
-def test_a_killed_process_costs_the_part_it_had_and_nothing_that_was_done(
-    tmp_path: Path, processes: Processes
-) -> None:
+def test_a_killed_process_costs_the_part_it_had_and_nothing_that_was_done(tmp_path: Path, processes: Processes) -> None:
     log = tmp_path / "log"
-    assert list(processes.map(noted, [(number, str(log)) for number in range(300)])) == list(
-        range(300)
-    )
+    assert list(processes.map(noted, [(number, str(log)) for number in range(300)])) == list(range(300))
     done = Counter(map(int, log.read_text().split()))
     assert set(done) == set(range(300))
-    assert {number for number, times in done.items() if times > 1} == set(
-        range(PART * 2, 70)
-    )  # of that part alone
+    assert {number for number, times in done.items() if times > 1} == set(range(PART * 2, 70))  # of that part alone
 
 
 def test_a_part_over_which_every_process_dies_is_an_error(processes: Processes) -> None:
@@ -100,10 +90,7 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
         "print(*[child.process.pid for child in made._children], flush=True)\ntime.sleep(600)\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", script],
-        cwd=ROOT,
-        env=clean_environment(PYTHONPATH=str(ROOT)),
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", script], cwd=ROOT, env=clean_environment(PYTHONPATH=str(ROOT)), stdout=subprocess.PIPE
     ) as parent:
         assert parent.stdout is not None
         children = parent.stdout.readline().split()
@@ -121,25 +108,18 @@ def write_out(folder: Path, documents: int = 60) -> Path:
     for path in SAMPLE.rglob("*.md"):
         (folder / path.name).write_text(path.read_text("utf-8"), "utf-8")
     for number in range(documents):
-        names = (
-            f"Quorra Vance{number % 7} met Ida Bellweather{number % 5} in Port Lumen {number % 3}."
-        )
+        names = f"Quorra Vance{number % 7} met Ida Bellweather{number % 5} in Port Lumen {number % 3}."
         (folder / f"note-{number}.md").write_text(
-            f"# Note {number}\n\n{names} " + f"They signed treaty {number}. 微软在北京。 " * 20,
-            "utf-8",
+            f"# Note {number}\n\n{names} " + f"They signed treaty {number}. 微软在北京。 " * 20, "utf-8"
         )
     return folder
 
 
 def indexed(home: Path, folder: Path, **settings: object) -> IndexResult:
-    return index_documents(
-        home, IndexRequest((str(folder),)), Settings(home=home.parent, roots=(folder,), **settings)
-    )
+    return index_documents(home, IndexRequest((str(folder),)), Settings(home=home.parent, roots=(folder,), **settings))
 
 
-@pytest.mark.parametrize(
-    "chunks", [{}, {"chunk_size": 60, "chunk_overlap": 10, "passage_size": 30}]
-)
+@pytest.mark.parametrize("chunks", [{}, {"chunk_size": 60, "chunk_overlap": 10, "passage_size": 30}])
 def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
     chunks: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,13 +138,9 @@ def test_the_index_is_the_same_whoever_computes_it_and_whatever_was_before(
             assert not result.errors
             found[name] = (digest(open_snapshot(tmp_path / name)), result.counts)
         assert found["inline"] == found["two"] == found["four"] == found["shared"]
-        (folder / "note-3.md").write_text(
-            "# Note 3\n\nQuorra Vance3 has left Port Lumen for Oslo.", "utf-8"
-        )
+        (folder / "note-3.md").write_text("# Note 3\n\nQuorra Vance3 has left Port Lumen for Oslo.", "utf-8")
         (folder / "note-4.md").unlink(missing_ok=True)
-        (folder / "note-new.md").write_text(
-            "# A new note\n\nIda Bellweather1 stayed in Port Lumen 1.", "utf-8"
-        )
+        (folder / "note-new.md").write_text("# A new note\n\nIda Bellweather1 stayed in Port Lumen 1.", "utf-8")
 
 
 def test_a_process_of_the_executor_imports_no_tables_no_models_and_no_settings() -> None:
@@ -174,11 +150,6 @@ def test_a_process_of_the_executor_imports_no_tables_no_models_and_no_settings()
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=clean_environment(),
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", program], cwd=ROOT, env=clean_environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"

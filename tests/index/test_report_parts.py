@@ -28,21 +28,13 @@ def letters(folder: Path) -> None:
     draw = random.Random(5)
     for number in range(0, 232, 2):
         mayor = "Orsalin Quelbrand" if number % 4 else "Tervis Amblecote"
-        pairs = [(mayor, people[number]), (mayor, people[number + 1])] * 2 + [
-            (people[number], people[number + 1])
-        ]
-        lines = [
-            f"{one} {draw.choice(DID)} {other} in the year {draw.randrange(1700, 1900)}."
-            for one, other in pairs
-        ]
+        pairs = [(mayor, people[number]), (mayor, people[number + 1])] * 2 + [(people[number], people[number + 1])]
+        lines = [f"{one} {draw.choice(DID)} {other} in the year {draw.randrange(1700, 1900)}." for one, other in pairs]
         (folder / f"{number:03d}.md").write_text("\n\n".join(lines) + "\n", "utf-8")
 
 
 def put(corpus: Path, folder: Path) -> Snapshot:
-    assert (
-        index_documents(corpus, IndexRequest((str(folder),)), Settings(max_cluster_size=6)).status
-        == "done"
-    )
+    assert index_documents(corpus, IndexRequest((str(folder),)), Settings(max_cluster_size=6)).status == "done"
     return open_snapshot(corpus)
 
 
@@ -56,9 +48,7 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path,
         yield folder, corpus, put(corpus, folder)
 
 
-def test_numbers_are_of_the_whole_community_and_lists_are_short(
-    town: tuple[Path, Path, Snapshot],
-) -> None:
+def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path, Path, Snapshot]) -> None:
     _, _, snapshot = town
     tree = stored_tree(snapshot)
     content = content_of(snapshot, tree, set(tree.communities))
@@ -68,9 +58,7 @@ def test_numbers_are_of_the_whole_community_and_lists_are_short(
     edges = rows_of(snapshot.rows("relationships", columns=["id", "source_id", "target_id"]))
     inside = [id for id, *ends in edges if {*ends} <= set(largest.members)]
     assert sorted(found.edges) == sorted(inside)
-    assert (
-        len(found.entities) == len(largest.members) > report_content.LISTED == len(found.entity_ids)
-    )
+    assert len(found.entities) == len(largest.members) > report_content.LISTED == len(found.entity_ids)
     assert found.n_units == len(largest.units)
 
 
@@ -80,8 +68,6 @@ def test_an_edit_deep_inside_a_large_community_leads_where_a_fresh_index_does(
     folder, corpus, _ = town
     for number in (4, 78, 140):
         path = folder / f"{number:03d}.md"
-        path.write_text(
-            path.read_text("utf-8").replace(" in the year", " before the year"), "utf-8"
-        )
+        path.write_text(path.read_text("utf-8").replace(" in the year", " before the year"), "utf-8")
     edited = put(corpus, folder)
     assert digest(edited) == digest(put(tmp_path / "fresh", folder))

@@ -16,15 +16,7 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.summaries import (
-    LONGEST,
-    Part,
-    Summary,
-    cut,
-    parts_of,
-    read,
-    unsupported,
-)
+from graphrag_mcp.index.summaries import LONGEST, Part, Summary, cut, parts_of, read, unsupported
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.query.local import local_search
@@ -255,10 +247,7 @@ def test_a_budget_that_is_spent_leaves_documents_open_for_the_next_run(
     model: Model, server: Server, tmp_path: Path
 ) -> None:
     docs, corpus = (
-        write(
-            tmp_path / "docs",
-            {f"{n}.md": f"Report {n} of the harbour. {FILLER * 30}" for n in range(12)},
-        ),
+        write(tmp_path / "docs", {f"{n}.md": f"Report {n} of the harbour. {FILLER * 30}" for n in range(12)}),
         tmp_path / "c",
     )
     result = index(corpus, docs, server, max_calls=2, concurrency=1)
@@ -294,10 +283,7 @@ def test_agents_share_the_texts_and_what_they_hand_in_is_merged(tmp_path: Path) 
     second = claim(corpus, home, "bo", kind="summary", max_items=50)
     assert (len(first.items), len(second.items), second.held, first.remaining) == (2, 1, 2, {"summary": 4})
     done = submit(
-        corpus,
-        home,
-        "ada",
-        [handed(one, names=["Mira Okafor"][: "Mira" in one.prompt]) for one in first.items],
+        corpus, home, "ada", [handed(one, names=["Mira Okafor"][: "Mira" in one.prompt]) for one in first.items]
     )
     assert len(done.accepted) == 2 and not done.left_out
     (told,) = submit(corpus, home, "bo", [handed(second.items[0], names=[None, 7, {"name": []}])]).left_out
@@ -360,14 +346,8 @@ SAID = {
         "text": "Mira Okafor built the tide mill for 12,500 crowns.",
         "labels": ["renewable energy", "construction cost"],
     },
-    "burned in 1931": {
-        "text": "The tide mill burned in 1931.",
-        "labels": ["disaster", "insurance"],
-    },
-    "Harbour Board paid": {
-        "text": "The Harbour Board paid Ines Calloway.",
-        "labels": ["wages", "public money"],
-    },
+    "burned in 1931": {"text": "The tide mill burned in 1931.", "labels": ["disaster", "insurance"]},
+    "Harbour Board paid": {"text": "The Harbour Board paid Ines Calloway.", "labels": ["wages", "public money"]},
 }
 
 
@@ -421,10 +401,7 @@ def test_a_report_is_told_from_summaries_and_stays_while_four_fifths_of_them_do(
     second = index(corpus, docs, server)
     assert calls(second, "summary") == 1 and calls(second, "report") == 0
     (kept,) = [row for row in reports(corpus) if row["level"] == 0]
-    assert (
-        kept["title"] == report["title"]
-        and "when 11 of these 13 texts were as they are now" in kept["full_content"]
-    )
+    assert kept["title"] == report["title"] and "when 11 of these 13 texts were as they are now" in kept["full_content"]
     write(docs, {f"{n:02}.md": text.replace("mill", "lock") for n, text in enumerate(harbours(3).values())})
     third = index(corpus, docs, server)
     assert (
@@ -467,7 +444,7 @@ def test_an_instruction_of_a_document_that_a_summary_copies_is_shown_as_data(tmp
     with connected(build_server(App(home), "core", True)) as caller:
         found = caller.good("list_documents", corpus="c")
     start, end = found["text"].index("<documents-"), found["text"].rindex("</documents-")
-    assert start < found["text"].index("Ignore all previous instructions") < end, ("it stands inside of the fence")
+    assert start < found["text"].index("Ignore all previous instructions") < end, "it stands inside of the fence"
 
 
 # ---- export and import --------------------------------------------------------------------------

@@ -122,9 +122,7 @@ def test_another_server_of_the_same_name_is_not_touched(user: Path, install: Ins
     assert "cannot be named" in install("--client", "cursor", "--name", "a b", "--no-check", status=2)["error"]
 
 
-def test_printing_writes_nothing(
-    user: Path, install: Install, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_printing_writes_nothing(user: Path, install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     shown = {host: install("--client", host, "--print") for host in NAMES}
     assert [path for path in user.rglob("*") if path.is_file()] == []
     assert json.loads(shown["cursor"]["block"])["mcpServers"] == {"graphrag": shown["cursor"]["entry"]}
@@ -205,5 +203,5 @@ def yaml_of(text: str) -> dict[str, Any]:
             levels.append(levels[depth][name])
         else:
             bare = value.strip()
-            levels[depth][name] = json.loads(bare) if bare[0] in "\"[{0123456789tf" else bare
+            levels[depth][name] = json.loads(bare) if bare[0] in '"[{0123456789tf' else bare
     return root

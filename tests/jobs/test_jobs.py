@@ -42,14 +42,7 @@ def left_open(home: Path, *texts: InlineText, **more: Any) -> queue.Job:
     request = json.loads(json.dumps(asdict(IndexRequest(texts=texts))))
     named = f"job-{len(list((home / 'jobs').glob('*.json'))):012x}"
     settings = queue.settings_record(Settings(home=home))
-    fields = {
-        "status": "running",
-        "request": request,
-        "settings": settings,
-        "started": queue.now(),
-        **DEAD,
-        **more,
-    }
+    fields = {"status": "running", "request": request, "settings": settings, "started": queue.now(), **DEAD, **more}
     job = queue.Job(named, "kb", **fields)
     queue.open_up(home, job)
     return job
@@ -210,7 +203,9 @@ def test_a_disk_that_fails_at_any_write_of_a_job_costs_at_most_that_call(tmp_pat
 # ---- in order, and together -----------------------------------------------------------------------------
 
 
-def test_calls_that_wait_for_one_another_are_done_in_one_run_and_each_is_told_its_own(tmp_path: Path, root: Path) -> None:
+def test_calls_that_wait_for_one_another_are_done_in_one_run_and_each_is_told_its_own(
+    tmp_path: Path, root: Path
+) -> None:
     home, settings = tmp_path / "home", Settings(home=tmp_path / "home", roots=(root,))
     (root / "a.md").write_text("# A\n\nAda Quill kept the lamp of Bell Rock.\n", "utf-8")
     (root / "bad.parquet").write_bytes(b"PAR1 and nothing more")

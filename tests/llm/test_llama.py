@@ -94,7 +94,7 @@ def test_every_text_is_read_or_named_as_open_and_no_question_is_paid_for_twice(
     assert result.status == "done" and not result.errors and used["calls"] >= 2
     assert all(one["reason"] for one in result.degraded) and doctor(folder) == []
     read = {row["text_unit_id"] for row in open_snapshot(folder).rows("mentions").to_pylist() if row["by"]}
-    assert len(read) + result.pending.get("extract", 0) == 2 and read, ("the schema makes a small model write records")
+    assert len(read) + result.pending.get("extract", 0) == 2 and read, "the schema makes a small model write records"
     assert index(folder, chosen, "llm", MILL, FIRE).usage["calls"] == 0
 
 
@@ -103,11 +103,7 @@ def test_a_question_is_answered_from_the_context(indexed: tuple[Path, Settings, 
     asker = open_asker(folder, chosen, limited=False)
     try:
         found = local_search(
-            open_snapshot(folder),
-            "Who built the tide mill at Sable Point?",
-            asker=asker,
-            answer=True,
-            max_tokens=600,
+            open_snapshot(folder), "Who built the tide mill at Sable Point?", asker=asker, answer=True, max_tokens=600
         )
         assert found.state == "answered" and found.answer and found.method == "llm:smollm2"
     finally:
@@ -158,8 +154,7 @@ def test_a_reply_comes_in_pieces_and_one_that_is_given_up_makes_room_for_the_nex
         for task in running:
             task.cancel()
         assert all(
-            isinstance(one, asyncio.CancelledError)
-            for one in await asyncio.gather(*running, return_exceptions=True)
+            isinstance(one, asyncio.CancelledError) for one in await asyncio.gather(*running, return_exceptions=True)
         )
         next_ = OpenAIChat(settings(server, tokens=5), {"OPENAI_API_KEY": KEY}, Pace())
         reply = await next_.complete([Message("user", "Say yes.")])

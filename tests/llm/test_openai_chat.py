@@ -11,11 +11,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.errors import ModelError
-from graphrag_mcp.llm.openai_chat import (
-    OpenAIChat,
-    OpenAIEmbedder,
-    Preview,
-)
+from graphrag_mcp.llm.openai_chat import OpenAIChat, OpenAIEmbedder, Preview
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply
 from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.settings import Settings

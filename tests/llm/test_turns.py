@@ -17,13 +17,7 @@ def test_of_those_that_wait_questions_go_before_vectors_and_each_kind_in_its_ord
 
     async def all_of_them() -> None:
         turns = Turns(1)
-        waiting = [
-            (VECTORS, "v1"),
-            (VECTORS, "v2"),
-            (QUESTIONS, "q1"),
-            (VECTORS, "v3"),
-            (QUESTIONS, "q2"),
-        ]
+        waiting = [(VECTORS, "v1"), (VECTORS, "v2"), (QUESTIONS, "q1"), (VECTORS, "v3"), (QUESTIONS, "q2")]
         await asyncio.gather(*(call(turns, *one) for one in waiting))
 
     asyncio.run(all_of_them())

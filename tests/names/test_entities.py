@@ -22,9 +22,7 @@ def entities(folder: Path, *texts: str) -> dict[str, list[str]]:
     return {row["title"]: row["aliases"] for row in rows}
 
 
-def test_an_opening_word_phrases_in_lower_case_and_contractions_are_no_entities(
-    tmp_path: Path,
-) -> None:
+def test_an_opening_word_phrases_in_lower_case_and_contractions_are_no_entities(tmp_path: Path) -> None:
     texts = (
         "Picnics were held by the tide gauge. They'll come to Skerrow.",
         "Picnics were held by the tide gauge of Skerrow.",

@@ -34,9 +34,7 @@ def call(sample_home: Path) -> Iterator[Caller]:
 
 @pytest.mark.parametrize("budget", [200, 230, 260, 300])
 @pytest.mark.parametrize("question", QUESTIONS[:5])
-def test_with_little_room_there_is_text_a_citation_and_a_way_on(
-    call: Caller, question: str, budget: int
-) -> None:
+def test_with_little_room_there_is_text_a_citation_and_a_way_on(call: Caller, question: str, budget: int) -> None:
     result = call.good("local_search", query=question, max_tokens=budget)
     assert count_tokens(result["text"]) <= budget
     assert result["citations"] and f"[{result['citations'][0]['id']}]" in result["text"]

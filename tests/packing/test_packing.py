@@ -52,7 +52,11 @@ def test_items_are_taken_whole_and_in_order_until_one_does_not_fit() -> None:
     page = fill([Section("Sources", some, 1.0)], 1000)
     taken = page.taken["Sources"]
     assert taken == some[: len(taken)] and 0 < len(taken) < 50
-    assert sum(packing_budget.cost(item).tokens for item in taken) <= 1000 < sum(packing_budget.cost(item).tokens for item in some[: len(taken) + 1])
+    assert (
+        sum(packing_budget.cost(item).tokens for item in taken)
+        <= 1000
+        < sum(packing_budget.cost(item).tokens for item in some[: len(taken) + 1])
+    )
     assert page.more
 
 

@@ -30,8 +30,7 @@ def write_notes(folder: Path, each: int) -> None:
     for subject, words in SUBJECTS.items():
         for number in range(each):
             text = ". ".join(
-                f"The {rnd.choice(words)} near the {rnd.choice(words)} needs a {rnd.choice(words)}"
-                for _ in range(9)
+                f"The {rnd.choice(words)} near the {rnd.choice(words)} needs a {rnd.choice(words)}" for _ in range(9)
             )
             (folder / f"{subject}-{number}.md").write_text(f"# {subject} {number}\n\n{text}.\n", "utf-8")
 

@@ -16,11 +16,7 @@ MAILS = {
     # name: (day, headers, words)
     "offer": (4, "", "We sell the pilot boat Skua for 418,000 euros."),
     "answer": (5, "In-Reply-To: <offer@x>\n", "The board accepts 402,000 euros."),
-    "end": (
-        6,
-        "In-Reply-To: <answer@x>\n",
-        "Agreed: 402,000 euros in August.",
-    ),  # names the mail before alone
+    "end": (6, "In-Reply-To: <answer@x>\n", "Agreed: 402,000 euros in August."),  # names the mail before alone
     "aside": (7, "References: <offer@x> <answer@x>\n", "Who pays the pilot?"),
     "other": (8, "", "The lock at Leer is closed."),
 }
@@ -34,9 +30,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
             'Content-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: text/plain\n\n'
             f'{words}\n\n--b\nContent-Type: text/csv\nContent-Disposition: attachment; filename="costs.csv"\n\nitem,cost\nengine,99000\n\n--b--\n'
         )
-        body = (
-            attached if name == "offer" else f"Content-Type: text/plain; charset=utf-8\n\n{words}\n"
-        )
+        body = attached if name == "offer" else f"Content-Type: text/plain; charset=utf-8\n\n{words}\n"
         (folder / f"{name}.eml").write_text(
             f"From: Henrik Vos <h@x>\nTo: Mara Lindt <m@x>\nSubject: {name.title()}\nDate: Mon, {day:02} Mar 2024 09:00:00 +0000\n"
             f"Message-ID: <{name}@x>\n{headers}{body}"
@@ -68,12 +62,7 @@ def test_source_outline_and_explorer_name_the_thread(snapshot: Snapshot) -> None
     assert said in get_source(snapshot, [f"d{mail['n']}"]).hint
     assert said in documents.list_documents(snapshot, document=f"d{mail['n']}").text
     shown = document(snapshot, int(str(mail["n"])))["thread"]
-    assert [one["title"] for one in shown if "costs" not in one["uri"]] == [
-        "Offer",
-        "Answer",
-        "End",
-        "Aside",
-    ]
+    assert [one["title"] for one in shown if "costs" not in one["uri"]] == ["Offer", "Answer", "End", "Aside"]
 
 
 def test_a_mail_in_a_list_is_told_by_its_text_and_not_by_its_subject(snapshot: Snapshot) -> None:

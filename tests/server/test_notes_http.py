@@ -18,9 +18,7 @@ def command(home: Path, root: Path, *options: str) -> list[str]:
     return made
 
 
-def test_writers_of_one_note_lose_nothing_and_of_two_that_replace_it_one_is_refused(
-    tmp_path: Path,
-) -> None:
+def test_writers_of_one_note_lose_nothing_and_of_two_that_replace_it_one_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "docs"
     root.mkdir()
     (root / "ledger.md").write_text(LEDGER, "utf-8")

@@ -11,16 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from campaigns.bits import (
-    OFF,
-    build,
-    contents,
-    flipped,
-    like_a_new_process,
-    mend,
-    places,
-    try_all,
-)
+from campaigns.bits import OFF, build, contents, flipped, like_a_new_process, mend, places, try_all
 from graphrag_mcp.doctor.doctor import DERIVE
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import Damaged

@@ -17,11 +17,7 @@ SAMPLE = ROOT / "docs" / "sample"
 
 def clean_environment(**extra: str) -> dict[str, str]:
     """The environment of a child process: ours without any setting, key or model of the developer's."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
     return {**kept, "PYTHONUTF8": "1", "PYTHONPATH": str(ROOT), **extra}
 
 
@@ -39,9 +35,7 @@ def run_cli(
     )
 
 
-def run_here(
-    *arguments: str | Path, env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def run_here(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """As `run_cli`, in this process: a second less, where a test is not about the process."""
     from graphrag_mcp.cli.main import main
 

@@ -24,11 +24,7 @@ MILL = (
     "Devi Rao keeps the engines of the Harrow Mill. Devi Rao was born in Lower Fenton. 灯塔由安东照管。"
 )
 CUT = LAMP.index("The Northern Ferry Company carries")
-UNITS = {
-    "u0": ("d0", LAMP[: CUT + 58]),
-    "u1": ("d0", LAMP[CUT:]),
-    "u2": ("d1", MILL),
-}  # u0 and u1 overlap
+UNITS = {"u0": ("d0", LAMP[: CUT + 58]), "u1": ("d0", LAMP[CUT:]), "u2": ("d1", MILL)}  # u0 and u1 overlap
 PEOPLE = [
     ("MIRA CASTELLAN", "PERSON", "Mira Castellan built the harbour and sold it.", ["u0", "u1"]),
     ("PORT ELLIS", "GEO", "Port Ellis is a harbour town with a lamp.", ["u0", "u1"]),

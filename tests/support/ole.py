@@ -48,9 +48,7 @@ def compound(tree: Tree) -> bytes:
         entry["size"] = len(data)
     entries[0] |= {"start": put(bytes(mini), body, fat, SECTOR), "size": len(mini)}
     minis = (
-        put(struct.pack(f"<{len(mini_fat)}I", *mini_fat).ljust(SECTOR, b"\xff"), body, fat, SECTOR)
-        if mini_fat
-        else END
+        put(struct.pack(f"<{len(mini_fat)}I", *mini_fat).ljust(SECTOR, b"\xff"), body, fat, SECTOR) if mini_fat else END
     )
     while len(entries) % 4:
         entries.append({"name": "", "kind": 0})
@@ -158,9 +156,7 @@ def doc(text: str) -> bytes:
     start = 2048
     clx = b"\x02" + struct.pack("<I", 16) + struct.pack("<II", 0, len(text)) + struct.pack("<HIH", 0, start, 0)
     fib = bytearray(start)
-    struct.pack_into(
-        "<HHHHHHH", fib, 0, 0xA5EC, 0xC1, 0, 0x409, 0, 0x1200, 0xBF
-    )  # table stream: 1Table
+    struct.pack_into("<HHHHHHH", fib, 0, 0xA5EC, 0xC1, 0, 0x409, 0, 0x1200, 0xBF)  # table stream: 1Table
     struct.pack_into("<H", fib, 32, 14)
     struct.pack_into("<H", fib, 62, 22)
     struct.pack_into("<II", fib, 24, start, start + len(words))
@@ -193,9 +189,6 @@ def ppt(*slides: str) -> bytes:
     edit = len(body)
     body += record(0x0FF5, struct.pack("<IHBBIIIIHH", 0, 0, 0, 3, 0, directory, 1, len(places) + 1, 1, 0))
     user = record(
-        0x0FF6,
-        struct.pack("<IIIHHBBH", 20, 0xE391C05F, edit, 4, 0x03F4, 3, 0, 0)
-        + b"ana\0"
-        + struct.pack("<I", 8),
+        0x0FF6, struct.pack("<IIIHHBBH", 20, 0xE391C05F, edit, 4, 0x03F4, 3, 0, 0) + b"ana\0" + struct.pack("<I", 8)
     )
     return compound({"PowerPoint Document": body.ljust(4096, b"\0"), "Current User": user})

@@ -31,9 +31,7 @@ GROUPS = {"Entities": "entities", "Relationships": "relationships", "Sources": "
 GROUPS |= {"Reports": "communities"}
 
 
-def doctor(
-    folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None
-) -> list[Finding]:
+def doctor(folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None) -> list[Finding]:
     """What the shipped doctor finds, and every broken promise where all tables can be read."""
     found = shipped.doctor(folder, repair, rebuild)
     if any(one.kind == "table" and not one.repaired for one in found):
@@ -129,9 +127,7 @@ def _passages(snapshot: Snapshot) -> Iterator[Broken]:
         if (row["uri"], row["title"], row["title_id"], row["n"], row["document_id"]) != said + home:
             what = f"{row['id']}: it says otherwise than its text unit or document"
             yield "passages", "passages", what
-        if unit["id"] in named.keys() - read and not named[unit["id"]].issuperset(
-            row["entity_ids"]
-        ):
+        if unit["id"] in named.keys() - read and not named[unit["id"]].issuperset(row["entity_ids"]):
             yield "mentions", "passages", f"{row['id']} names what its text unit does not"
     for id, numbers in sorted(parts.items()):
         whole = [(part, len(numbers)) for part in range(1, len(numbers) + 1)]
@@ -155,9 +151,7 @@ def _terms(snapshot: Snapshot) -> Iterator[Broken]:
         yield "count", "passages", f"{length} terms in all, the manifest counts {wanted}"
 
 
-def _quotes(
-    snapshot: Snapshot, of_unit: Mapping[str, list[tuple[str, int, int, str]]]
-) -> Iterator[tuple[str, str]]:
+def _quotes(snapshot: Snapshot, of_unit: Mapping[str, list[tuple[str, int, int, str]]]) -> Iterator[tuple[str, str]]:
     """(row, text unit) of quotes (row, start, end, text), by text unit, that are not its own words."""
     for chunk in _chunks(of_unit):
         for unit in snapshot.by_key("text_units", chunk, columns=["id", "text"]).to_pylist():
@@ -268,11 +262,7 @@ def _memberships(snapshot: Snapshot) -> Iterator[Broken]:
         for id in sorted((ends | placed if units else ends) - there.keys()):
             yield "membership", "memberships", f"{id} is in no community"
         for id in sorted(units - texts.keys()):
-            yield (
-                "dangling",
-                "memberships",
-                f"{id} is neither an entity of a community nor a text unit",
-            )
+            yield ("dangling", "memberships", f"{id} is neither an entity of a community nor a text unit")
 
 
 def _reports(snapshot: Snapshot) -> Iterator[Broken]:

@@ -37,12 +37,7 @@ class ScriptedChat:
     is said, None changes nothing."""
 
     def __init__(
-        self,
-        rules: Sequence[Rule],
-        name: str = "scripted",
-        *,
-        latency: float = 0.0,
-        fail: Failing | None = None,
+        self, rules: Sequence[Rule], name: str = "scripted", *, latency: float = 0.0, fail: Failing | None = None
     ) -> None:
         self.name = name
         self.calls: list[tuple[Message, ...]] = []

@@ -32,9 +32,7 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize(("written", "date"), WRITTEN)
-def test_dates_of_the_usual_forms_are_read_and_what_could_be_two_is_not(
-    written: str, date: str
-) -> None:
+def test_dates_of_the_usual_forms_are_read_and_what_could_be_two_is_not(written: str, date: str) -> None:
     assert dates.read(written) == date
 
 
@@ -66,31 +64,19 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
 
     def found(*filters: str) -> str:
         return "".join(
-            sorted(
-                one.title
-                for one in local_search(
-                    snapshot, "crane", filters=filters, max_tokens=6000
-                ).citations
-            )
+            sorted(one.title for one in local_search(snapshot, "crane", filters=filters, max_tokens=6000).citations)
         )
 
     assert {fact["document"][2]: fact["date"] for fact in documents(snapshot).values()} == {
         "a": "2024-03-04", "b": "2024-03-04", "c": "2024-08", "d": "2024-03", "e": "2024-03-04", "f": "", "g": "2023-03-04", "h": "2024",
     }  # fmt: skip
     assert (
-        found("date=4 March 2024") == "abe"
-        and found("date=March 2024") == "abde"
-        and found("date=August 2024") == "c"
+        found("date=4 March 2024") == "abe" and found("date=March 2024") == "abde" and found("date=August 2024") == "c"
     )
     assert (
-        found("date>=July 1, 2024") == "ch"
-        and found("date<=2023年3月") == "g"
-        and found("as_of=4. März 2023") == "fg"
+        found("date>=July 1, 2024") == "ch" and found("date<=2023年3月") == "g" and found("as_of=4. März 2023") == "fg"
     )
-    assert (
-        found("said=4 March 2024") == "abe"
-        and found("said=2023-03-04", "said=2024-03-04") == "abeg"
-    )
+    assert found("said=4 March 2024") == "abe" and found("said=2023-03-04", "said=2024-03-04") == "abeg"
     with pytest.raises(BadInput, match="2024-04-03 or 2024-03-04, whichever is meant"):
         found("date>=3/4/2024")
     with pytest.raises(BadInput, match="2024-05-03 or 3 May 2024"):
@@ -112,13 +98,14 @@ def test_files_are_dated_by_what_they_say(tmp_path: Path) -> None:
     for name, text in told.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     folder = tmp_path / "home" / "corpora" / "kb"
-    index_documents(
-        folder, IndexRequest(paths=(tmp_path,)), Settings(home=tmp_path / "home", roots=(tmp_path,))
-    )
+    index_documents(folder, IndexRequest(paths=(tmp_path,)), Settings(home=tmp_path / "home", roots=(tmp_path,)))
     snapshot = open_snapshot(folder)
     filters = ["date>=2023", "date<=2025-06"]
     listed = list_documents(snapshot, filters=filters).text
-    assert all(f"{date}, {title}" in listed for date, title in (("2023-02-01", "Next"), ("2024-10-11", "Stop"), ("2025-05-27", "Hall")))
+    assert all(
+        f"{date}, {title}" in listed
+        for date, title in (("2023-02-01", "Next"), ("2024-10-11", "Stop"), ("2025-05-27", "Hall"))
+    )
     assert "Pier" not in listed and local_search(snapshot, "What happened?", filters=filters).state == "not_found"
 
 
@@ -130,9 +117,7 @@ def test_files_are_dated_by_what_they_say(tmp_path: Path) -> None:
     )
     | st.text(max_size=40)
 )
-def test_no_date_of_metadata_or_of_a_name_is_one_that_the_calendar_does_not_have(
-    written: str,
-) -> None:
+def test_no_date_of_metadata_or_of_a_name_is_one_that_the_calendar_does_not_have(written: str) -> None:
     metadata = {"date": written}
     day, clock = dates.of_metadata(metadata), dates.clock(metadata)
     for one in (dates.in_name(written), dates.read(written), day):
@@ -141,13 +126,6 @@ def test_no_date_of_metadata_or_of_a_name_is_one_that_the_calendar_does_not_have
 
 
 def test_the_name_of_a_file_holds_its_day_in_several_forms() -> None:
-    names = (
-        "14.05.2024 Protokoll.md",
-        "minutes 14 May 2024.md",
-        "2024年5月14日.md",
-        "Scan_2024-05-14.txt",
-    )
+    names = ("14.05.2024 Protokoll.md", "minutes 14 May 2024.md", "2024年5月14日.md", "Scan_2024-05-14.txt")
     assert {dates.in_name(name) for name in names} == {"2024-05-14"}
-    assert (
-        dates.in_name("from 3 May 2024 to 5 May 2024.md") == dates.in_name("v2.5.2024.1.md") == ""
-    )
+    assert dates.in_name("from 3 May 2024 to 5 May 2024.md") == dates.in_name("v2.5.2024.1.md") == ""

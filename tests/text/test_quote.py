@@ -1,8 +1,6 @@
 """The sentence picker: spans point into the text, statements come before headings and menus, the
 asked terms decide, and most gold documents give their evidence."""
 
-
-
 from graphrag_mcp.text.quote import best, quotes, with_speaker
 from graphrag_mcp.text.terms import query_terms
 
@@ -38,9 +36,7 @@ def test_a_literal_must_be_seen() -> None:
 def test_a_turn_is_quoted_with_its_speaker() -> None:
     chat = "Ana: I went to Bern. I bought a red canoe there.\nBen: That sounds like a good trip."
     found = best(chat, worth("canoe"))
-    assert (
-        found is not None and with_speaker(chat, found).text == "Ana: I bought a red canoe there."
-    )
+    assert found is not None and with_speaker(chat, found).text == "Ana: I bought a red canoe there."
 
 
 def test_a_text_without_words_has_no_quotation() -> None:

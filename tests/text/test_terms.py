@@ -9,16 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from graphrag_mcp.text.prose import sentences
-from graphrag_mcp.text.terms import (
-    normalise_name,
-    query_terms,
-    stop_word,
-    terms,
-)
+from graphrag_mcp.text.terms import normalise_name, query_terms, stop_word, terms
 from graphrag_mcp.text.tokens import count_tokens
 from tests.support.workload import linear
 
-ALPHABET = st.characters(codec="utf-8") | st.sampled_from(list("the of and 你好研究 .,(){}\n\t'\"_-=0123ABCxyzéß🎉\u200d\u0301"))
+ALPHABET = st.characters(codec="utf-8") | st.sampled_from(
+    list("the of and 你好研究 .,(){}\n\t'\"_-=0123ABCxyzéß🎉\u200d\u0301")
+)
 
 
 PUMPED = {
@@ -123,6 +120,8 @@ def test_a_key_is_never_empty_for_a_name_and_has_no_outer_blanks(name: str) -> N
         assert key
 
 
-@pytest.mark.parametrize("name", ["The Black Holes", "J. R. R. Tolkien's", "“(The) U.S.”", "classes", "《三国》", ".NET's"])
+@pytest.mark.parametrize(
+    "name", ["The Black Holes", "J. R. R. Tolkien's", "“(The) U.S.”", "classes", "《三国》", ".NET's"]
+)
 def test_a_key_is_its_own_key(name: str) -> None:
     assert normalise_name(normalise_name(name)) == normalise_name(name)

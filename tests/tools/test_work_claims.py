@@ -73,8 +73,7 @@ def test_summaries_are_claimed_and_handed_in_over_the_protocol(folder: Path, cal
     assert len(claimed["items"]) == 6 and "at most 45 words" in claimed["text"]
     text = "Mira Okafor and Jonas Okafor kept the tide mill at Sable Point."
     results = [
-        {"work_id": item["work_id"], "text": text, "labels": ["mills"], "names": []}
-        for item in claimed["items"]
+        {"work_id": item["work_id"], "text": text, "labels": ["mills"], "names": []} for item in claimed["items"]
     ]
     done = caller.good("submit_work", corpus="kb", results=results)
     assert len(done["accepted"]) == 6 and done["rejected"] == []
@@ -96,7 +95,7 @@ def test_a_second_answer_replaces_the_first_before_and_after_it_is_merged(folder
         done = caller.good("submit_work", corpus="kb", results=[{"work_id": work, **described(words)}])
         assert done["accepted"] == [work] and done["rejected"] == []
     assert "replaces" in done["text"]
-    until(lambda: ("She built a tide mill." in entities(folder).get("Mira Okafor", {}).get("description", "")))
+    until(lambda: "She built a tide mill." in entities(folder).get("Mira Okafor", {}).get("description", ""))
     assert "wind mill" not in entities(folder)["Mira Okafor"]["description"]
     caller.good("submit_work", corpus="kb", results=[{"work_id": work, **described("She built a lighthouse.")}])
     until(lambda: "She built a lighthouse." in entities(folder)["Mira Okafor"]["description"])
@@ -149,8 +148,6 @@ def test_the_tools_of_writers_are_listed_while_a_document_has_no_summary(tmp_pat
             {"work_id": one["work_id"], "text": "Mira Okafor kept a mill.", "labels": ["mills"]}
             for one in claimed["items"]
         ]
-        assert (
-            len(caller.good("submit_work", results=told)["accepted"]) == 1
-        )  # two equal texts are one question
+        assert len(caller.good("submit_work", results=told)["accepted"]) == 1  # two equal texts are one question
     until(lambda: open_snapshot(folder).count("summaries") == 2)
     assert listed() and not set(pair) & set(listed())
