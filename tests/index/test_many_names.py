@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.errors import OutOfMemory
-from graphrag_mcp.index import graph, memory
+from graphrag_mcp.index import graph
 from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.extract import UnitNames, rules
 from graphrag_mcp.names.extract import most
@@ -58,29 +57,6 @@ def test_a_list_relates_none_of_its_names_and_what_is_left_out_is_told(name: str
 
 
 # ---- memory
-
-
-def test_over_the_limit_the_next_look_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    import threading
-
-    held = threading.Event()
-
-    def resident() -> int:
-        held.set()
-        return 101_000_000
-
-    monkeypatch.setattr(memory, "resident", resident)
-    monkeypatch.setattr(memory, "WATCH_EVERY", 0.001)
-    told: list[str] = []
-    with memory.limited(100, lambda: False, told.append) as cancelled:
-        with pytest.raises(OutOfMemory, match="more than 100 MB of memory .* max_memory"):
-            while not cancelled():
-                held.wait()
-    assert not told, "half as much again is what ends a process"
-    with memory.limited(102, lambda: True, told.append) as cancelled:
-        assert cancelled()
-    with memory.limited(0, lambda: False) as cancelled:
-        assert not cancelled()
 
 
 @LINUX

@@ -154,18 +154,6 @@ def caller(folder: Path) -> Iterator[Caller]:
         yield caller
 
 
-def test_over_a_client_work_is_claimed_submitted_and_merged_by_itself(folder: Path, caller: Caller) -> None:
-    claimed = caller.good("claim_work", kind="extract", corpus="kb")
-    assert len(claimed["items"]) == 3
-    assert claimed["text"].count("How to extract") == 1
-    results = [{"work_id": id, **MIRA} for id, text in item_texts(claimed).items() if "Mira" in text]
-    done = caller.good("submit_work", results=results, corpus="kb")
-    assert done["accepted"] == [one["work_id"] for one in results]
-    until(lambda: entities(folder).get("tide mill", {}).get("type") == "artifact")
-    status = caller.good("graph_status", corpus="kb")
-    assert status["pending"]["extract"] == 2
-
-
 def keepers(tmp_path: Path) -> Path:
     names = [f"Keeper {chr(65 + n)}{chr(97 + n)}vik" for n in range(6)]
     texts = {

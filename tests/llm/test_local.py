@@ -121,27 +121,6 @@ def test_fewer_dimensions_are_the_first_ones_at_unit_length(model: Path) -> None
     assert short == pytest.approx([x / length for x in whole[:8]], abs=1e-5)
 
 
-def test_a_folder_without_a_model_or_with_a_cut_one_says_so(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="an ONNX file is missing"):
-        run(LocalEmbedder(f"local:{tmp_path}").embed(["salt"]))
-    (tmp_path / "model.onnx").write_bytes((model / "model.onnx").read_bytes()[:1_000_000])
-    with pytest.raises(ModelError, match=r"tokenizer\.json is missing"):
-        run(LocalEmbedder(f"local:{tmp_path}").embed(["salt"]))
-    shutil.copy(model / "tokenizer.json", tmp_path)
-    with pytest.raises(ModelError, match="cannot be read") as caught:
-        run(LocalEmbedder(f"local:{tmp_path}").embed(["salt"]))
-    assert caught.value.final
-
-
-def test_a_name_that_cannot_be_fetched_says_how_to_bring_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match="hf download owner/no-such-model") as caught:
-        run(LocalEmbedder("local:owner/no-such-model").embed(["salt"]))
-    assert caught.value.final
-
-
 def test_a_cross_encoder_scores_every_text_and_reads_the_question(cross_encoder: Path) -> None:
     reranker = LocalReranker(f"local:{cross_encoder}")
     texts = ["the boat of salt", "a painter won the prize", "a bakery in the town"]

@@ -60,13 +60,6 @@ def test_items_are_taken_whole_and_in_order_until_one_does_not_fit() -> None:
     assert page.more
 
 
-def test_a_section_that_has_little_gives_its_share_back_to_the_text() -> None:
-    few = [Item("e1", "- [e1] Corrie Head (location)", None, "Entities")]
-    with_few = fill([Section("Entities", few, 0.5), Section("Sources", items(50), 0.5)], 2000)
-    alone = fill([Section("Sources", items(50), 0.5)], 2000)
-    assert len(with_few.taken["Sources"]) >= len(alone.taken["Sources"]) - 1
-
-
 def test_an_item_larger_than_the_budget_is_cut_at_a_sentence_end_and_its_span_shortened() -> None:
     page = fill([Section("Sources", items(2, ENGLISH * 200), 1.0)], 300)
     (only,) = page.taken["Sources"]

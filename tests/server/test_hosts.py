@@ -257,20 +257,6 @@ def test_half_an_emoji_in_an_argument_is_a_character_like_others(project: Path, 
 # ---- hosts that leave --------------------------------------------------------------------------------------------
 
 
-def test_a_host_that_goes_away_in_the_middle_loses_no_job(tmp_path: Path) -> None:
-    root, home = tmp_path / "project", tmp_path / "home"
-    root.mkdir()
-    many_files(root / "notes")
-    with by_hand(home, root) as wire:
-        wire.hello("2025-06-18")
-        wire.call(1, "index_documents", paths=["notes"], corpus="left", wait_seconds=50)
-        until(lambda: queue.listing(home, "left"))
-        wire.process.stdin.close()
-        assert wire.process.wait(60) == 0
-    job = until(lambda: (now := queue.listing(home, "left")[0]).status in queue.FINAL and now)
-    assert (job.status, job.result["counts"]["added"]) == ("done", 130), job.error
-
-
 @pytest.mark.skipif(os.name == "nt", reason="as the tests of HTTP")
 def test_a_web_client_that_hangs_up_in_the_middle_harms_nobody(project: Path, tmp_path: Path) -> None:
     from tests.support.http_server import running, served

@@ -65,47 +65,25 @@ def token_port(home: Path, log: Path) -> Iterator[int]:
 # ---- R19: a web page cannot drive the server ----------------------------------------------------------
 
 HEADERS: list[tuple[str, list[tuple[str, str]], set[int]]] = [
-    ("its address", [HOST], {200}), ("its name", [("Host", "localhost:{port}")], {200}),
-    ("its address in version 6", [("Host", "[::1]:{port}")], {200}), ("its name without a port", [("Host", "localhost")], {200}),
-    ("a foreign name", [("Host", "evil.example")], {421}), ("a foreign name with the port", [("Host", "evil.example:{port}")], {421}),
-    ("a name that begins like ours", [("Host", "127.0.0.1.evil.example:{port}")], {421}),
-    ("a name that begins like ours, with dots", [("Host", "localhost.evil.example")], {421}),
-    ("a name behind our port", [("Host", "localhost:80.evil.example")], {421}),
-    ("a name behind a user", [("Host", "localhost@evil.example")], {421}), ("the address of all addresses", [("Host", "0.0.0.0:{port}")], {421}),
+    ("its address", [HOST], {200}), ("its name", [("Host", "localhost:{port}")], {200}), ("its address in version 6", [("Host", "[::1]:{port}")], {200}),
+    ("its name without a port", [("Host", "localhost")], {200}), ("a foreign name", [("Host", "evil.example")], {421}),
+    ("a name that begins like ours", [("Host", "127.0.0.1.evil.example:{port}")], {421}), ("a name behind our port", [("Host", "localhost:80.evil.example")], {421}),
+    ("a name behind a user", [("Host", "localhost@evil.example")], {421}), ("a user before its address", [("Host", "evil:secret@127.0.0.1:{port}")], {421}),
+    ("the address of all addresses", [("Host", "0.0.0.0:{port}")], {421}), ("version 4 within version 6", [("Host", "[::ffff:127.0.0.1]:{port}")], {421}),
+    ("a zone", [("Host", "[::1%25eth0]:{port}")], {421}), ("its address as one number", [("Host", "2130706433")], {421}), ("a port that is none", [("Host", "127.0.0.1:evil")], {421}),
+    ("a path behind its name", [("Host", "localhost/evil.example")], {421}), ("white space in its name", [("Host", "localhost evil.example")], {400, 421}),
     ("no name", [], {400, 421}), ("two names", [HOST, ("Host", "evil.example")], {400, 421}),
-    ("a page of this machine", [HOST, ("Origin", "http://localhost:3000")], {200}),
-    ("a foreign page", [HOST, ("Origin", "http://evil.example")], {403}),
-    ("a foreign page with TLS", [HOST, ("Origin", "https://127.0.0.1.evil.example")], {403}),
-    ("a page of no site", [HOST, ("Origin", "null")], {403}), ("a file", [HOST, ("Origin", "file://")], {403}),
-    ("a page behind our port", [HOST, ("Origin", "http://localhost:80.evil.example")], {403}),
-    ("two pages", [HOST, ("Origin", "http://localhost"), ("Origin", "http://evil.example")], {403}),
-    ("a page of a rebound name", [("Host", "evil.example"), ("Origin", "http://evil.example")], {421}),
-]  # fmt: skip
-ODD: list[tuple[str, list[tuple[str, str]], set[int]]] = [
-    ("its address in version 6 without a port", [("Host", "[::1]")], {200}), ("version 6 without brackets", [("Host", "::1")], {421}),
-    ("version 4 within version 6", [("Host", "[::ffff:127.0.0.1]:{port}")], {421}),
-    ("a foreign address in version 6", [("Host", "[2001:db8::1]:{port}")], {421}), ("a zone", [("Host", "[::1%25eth0]:{port}")], {421}),
-    ("its name in capitals", [("Host", "LOCALHOST:{port}")], {200, 421}),
-    ("its name with a dot at its end", [("Host", "localhost.:{port}")], {200, 421}), ("another port", [("Host", "127.0.0.1:1")], {200}),
-    ("a port that is none", [("Host", "127.0.0.1:evil")], {421}), ("a port too long", [("Host", "127.0.0.1:999999")], {421}),
-    ("a user before its address", [("Host", "evil:secret@127.0.0.1:{port}")], {421}),
-    ("its address written otherwise", [("Host", "127.1")], {421}), ("its address as one number", [("Host", "2130706433")], {421}),
-    ("a path behind its name", [("Host", "localhost/evil.example")], {421}),
-    ("white space in its name", [("Host", "localhost evil.example")], {400, 421}),
     ("a forwarded name beside a foreign one", [("Host", "evil.example"), ("X-Forwarded-Host", "localhost")], {421}),
     ("a foreign name that was forwarded", [HOST, ("X-Forwarded-Host", "evil.example"), ("Forwarded", "host=evil.example")], {200}),
-    ("a forwarded page", [HOST, ("X-Forwarded-For", "127.0.0.1"), ("Origin", "http://evil.example")], {403}),
-    ("a picture of a foreign page", [HOST, ("Sec-Fetch-Site", "cross-site")], {403}), ("our own page", [HOST, ("Sec-Fetch-Site", "same-origin")], {200}),
-    ("an empty page", [HOST, ("Origin", "")], {403}), ("a page with a user", [HOST, ("Origin", "http://localhost@evil.example")], {403}),
+    ("a page of this machine", [HOST, ("Origin", "http://localhost:3000")], {200}), ("a page of this machine in version 6", [HOST, ("Origin", "http://[::1]:3000")], {200}),
+    ("a foreign page", [HOST, ("Origin", "http://evil.example")], {403}), ("a foreign page with TLS", [HOST, ("Origin", "https://127.0.0.1.evil.example")], {403}),
+    ("a page of no site", [HOST, ("Origin", "null")], {403}), ("an empty page", [HOST, ("Origin", "")], {403}), ("a file", [HOST, ("Origin", "file://")], {403}),
+    ("a page behind our port", [HOST, ("Origin", "http://localhost:80.evil.example")], {403}), ("a page with a user", [HOST, ("Origin", "http://localhost@evil.example")], {403}),
     ("an extension of a browser", [HOST, ("Origin", "chrome-extension://abcdefghijklmnop")], {403}),
-    ("a page of this machine in version 6", [HOST, ("Origin", "http://[::1]:3000")], {200}),
+    ("two pages", [HOST, ("Origin", "http://localhost"), ("Origin", "http://evil.example")], {403}),
+    ("a page of a rebound name", [("Host", "evil.example"), ("Origin", "http://evil.example")], {421}),
+    ("a picture of a foreign page", [HOST, ("Sec-Fetch-Site", "cross-site")], {403}), ("our own page", [HOST, ("Sec-Fetch-Site", "same-origin")], {200}),
 ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("headers", "statuses"), [case[1:] for case in ODD], ids=[case[0] for case in ODD])
-def test_odd_ways_to_write_a_host_or_an_origin_open_no_door(open_port: int, headers: list[tuple[str, str]], statuses: set[int]) -> None:
-    status, text, _ = asked(open_port, headers)
-    assert status in statuses and (status == 200 or "sample" not in text), text
 
 
 @pytest.mark.parametrize(("headers", "statuses"), [case[1:] for case in HEADERS], ids=[case[0] for case in HEADERS])

@@ -65,20 +65,6 @@ def call(home: Path) -> Iterator[Caller]:
         yield caller
 
 
-# ---- one channel ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("tool", "arguments"), [
-    ("local_search", {"query": "Joan Cole"}), ("search_text", {"query": "Joan Cole"}), ("global_search", {"query": "films"}),
-    ("get_entity", {"id_or_name": "Joan Cole"}), ("get_source", {"ids": ["d1"]}), ("list_documents", {}), ("explore_graph", {}),
-])  # fmt: skip
-def test_what_a_model_reads_is_text_alone(call: Caller, tool: str, arguments: dict[str, object]) -> None:
-    result = call(tool, corpus="c", **arguments)
-    assert not result.is_error and result.structured_content is None and len(result.content) == 1
-    listed = call.portal.call(call.client.list_tools).tools
-    assert next(one for one in listed if one.name == tool).output_schema is None
-
-
 # ---- readable text -------------------------------------------------------------------------------
 
 

@@ -102,35 +102,6 @@ def test_a_second_answer_replaces_the_first_before_and_after_it_is_merged(folder
     assert "tide mill." not in entities(folder)["Mira Okafor"]["description"].replace("Mira Okafor built the", "")
 
 
-def test_what_is_not_understood_is_refused_by_record_and_the_rest_is_kept(folder: Path, caller: Caller) -> None:
-    work, good = work_of(caller), MIRA["relationships"][0]
-    wrong = [
-        {**good, "target": "Nobody Known", "description": "She met a stranger."},
-        {**good, "description": "She liked the mill.", "strength": "very"},
-        {**good, "description": "She owned the mill.", "strength": 900},
-        ["no", "record"],
-        7,
-    ]
-    done = caller.good(
-        "submit_work", corpus="kb",
-        results=[{"work_id": work, "entities": MIRA["entities"], "relationships": [good, *wrong]}],
-    )  # fmt: skip
-    assert done["accepted"] == [work]
-    for reason in (
-        "Nobody Known",
-        "name not in the text",
-        "2 x no strength from 0 to 10",
-        "2 x the reply: Input should be",
-    ):
-        assert reason in done["text"], done["text"]
-    until(lambda: entities(folder).get("tide mill", {}).get("type") == "artifact")
-    assert "Nobody Known" not in entities(folder)
-    rows = open_snapshot(folder).rows("relationships").to_pylist()
-    told = " ".join(row["description"] for row in rows)
-    assert good["description"] in told
-    assert "met a stranger" not in told
-
-
 def test_the_tools_of_writers_are_listed_while_a_document_has_no_summary(tmp_path: Path) -> None:
     folder = tmp_path / "corpora" / "kb"
     home = Settings(home=tmp_path, roots=())
