@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.entities import resolve
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import InlineText
+from tests.support.files import snapshot_of
 
 TEXTS = (
     "鈴木由美が消防署へ連絡した。鈴木由美は新潟で十二年働いた。",
@@ -34,8 +33,7 @@ CALLED = {
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder: Path = tmp_path_factory.mktemp("called")
     texts = tuple(InlineText(text, str(at)) for at, text in enumerate(TEXTS))
-    index_documents(folder / "c", IndexRequest(texts=texts), Settings(home=folder))
-    return open_snapshot(folder / "c")
+    return snapshot_of(folder / "c", texts)
 
 
 @pytest.mark.parametrize(("asked", "title"), CALLED.items())

@@ -12,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.query import entities, rank, text_search
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import normalise_name, terms
-from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.types import InlineText
 from tests.support.command import ROOT
+from tests.support.files import snapshot_of
 from tests.support.workload import linear
 
 SETS = {
@@ -35,8 +34,7 @@ def build(folder: Path) -> Snapshot:
         for name, one in SETS.items()
         for at, text in enumerate(one["passages"])
     )
-    index_documents(folder / "c", IndexRequest(texts=texts), Settings(home=folder))
-    return open_snapshot(folder / "c")
+    return snapshot_of(folder / "c", texts)
 
 
 def named(snapshot: Snapshot, question: str, expected: str) -> bool:

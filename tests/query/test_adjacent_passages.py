@@ -11,6 +11,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import snapshot_of
 
 CHATTER = ["I think so, yes.", "Hear, hear.", "There is tea at the back.", "Can we keep to the agenda?"]
 ASKED, SAID = "Who paid for the plumber, then?", "The council did, we only bought a valve."
@@ -62,8 +63,7 @@ def chat(day: int) -> str:
 def chats(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     home = tmp_path_factory.mktemp("home")
     texts = tuple(InlineText(chat(day), f"log{day}", f"Log of day {day}") for day in range(1, 7))
-    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
-    return open_snapshot(home / "c")
+    return snapshot_of(home / "c", texts)
 
 
 def test_the_reply_in_a_chat_is_found_though_others_hold_more_words_of_the_question(chats: Snapshot) -> None:

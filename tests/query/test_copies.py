@@ -13,6 +13,7 @@ from graphrag_mcp.query.local import find, local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import snapshot_of
 
 LICENCE = "Permission is granted to use the harbour software free of charge, without any warranty for the lamp or the crane."
 NOTES = tuple(
@@ -28,8 +29,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     licences = [LICENCE] * (candidates.PROPOSED + 40) + [LICENCE.replace(" to use", "\nto Use")]
     texts = [InlineText(text, f"l{n}", f"Licence {n}") for n, text in enumerate(licences)]
     texts += [InlineText(text, f"n{n}", f"Note {n}") for n, text in enumerate(NOTES)]
-    index_documents(home / "c", IndexRequest(texts=tuple(texts)), Settings(home=home))
-    return open_snapshot(home / "c")
+    return snapshot_of(home / "c", texts)
 
 
 def test_copies_take_one_place_and_leave_room_for_other_texts(mixed: Snapshot) -> None:

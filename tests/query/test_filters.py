@@ -22,6 +22,7 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import Caller, connected
 from tests.support.command import SAMPLE
+from tests.support.files import snapshot_of
 from tests.support.scripted import ScriptedEmbedder
 
 NOTES = (
@@ -137,8 +138,7 @@ def test_an_excluded_entity_goes_before_the_cut_so_that_the_list_refills(sample:
 def test_a_narrow_filter_finds_what_many_better_candidates_would_hide(tmp_path: Path) -> None:
     texts = [InlineText(f"Lamp lamp lamp lamp number {n} of the lamp store.", f"n{n}", f"Note {n}") for n in range(900)]
     texts.append(InlineText("In the attic there was among many other old things also one lamp.", "attic", "Attic", {"kind": "rare"}))
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(texts)), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
+    snapshot = snapshot_of(tmp_path / "c", texts)
     assert [one.uri for one in local_search(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
     assert [one.uri for one in search_text(snapshot, "lamp", filters=["kind=rare"]).citations] == ["text:attic"]
 

@@ -9,12 +9,11 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.support.files import write
+from tests.support.files import snapshot_of, write
 
 
 def indexed(folder: Path, *texts: InlineText) -> Snapshot:
-    index_documents(folder / "c", IndexRequest(texts=texts), Settings(home=folder))
-    return open_snapshot(folder / "c")
+    return snapshot_of(folder / "c", texts)
 
 
 def test_equal_titles_are_shown_with_their_path_everywhere_and_others_without(tmp_path: Path) -> None:

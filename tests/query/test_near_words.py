@@ -13,6 +13,7 @@ from graphrag_mcp.query.spelling import nearest
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import snapshot_of
 
 TOWNS = {
     "fi": ("Koivula", "{} on kunta joen rannalla. Kirkko rakennettiin vuonna 1{}."),
@@ -31,8 +32,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     for number, (language, (name, said)) in enumerate(TOWNS.items()):
         for at, town in enumerate((name, *OTHERS)):
             texts.append(InlineText(said.format(town, 400 + 9 * number + at), f"{language}{at}", town))
-    index_documents(home / "c", IndexRequest(texts=tuple(texts)), Settings(home=home))
-    return open_snapshot(home / "c")
+    return snapshot_of(home / "c", texts)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from graphrag_mcp.query.route import choose
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import snapshot_of
 
 SCORED = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
 
@@ -76,8 +77,7 @@ def test_a_map_of_many_documents_says_how_to_list_all_titles_and_that_list_has_a
 ) -> None:
     words = [(things[n % 3], n) for n in range(120)]
     texts = tuple(InlineText(text.format(*each), f"n{each[1]}.txt", title.format(*each)) for each in words)
-    index_documents(tmp_path / "many", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "many")
+    snapshot = snapshot_of(tmp_path / "many", texts)
     first = global_search(snapshot, "What are these documents about?").text.splitlines()[0]
     asked = re.search(r"The titles of all, about (\d+),000 characters: list_documents\(max_tokens=(\d+)\)", first)
     assert asked, first

@@ -26,6 +26,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.types import IndexRequest, InlineText, Result
+from tests.support.files import snapshot_of
 
 QUESTION = "What did the court of inquiry conclude about Captain Renwick?"
 CHINESE = "海槛最浅处有多少米？"
@@ -222,8 +223,7 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
         f"The bakery of Venn opened early. {filler('oven')} A judge freed the bakery of its fine. {filler('oven')}",
         *(f"Hall {n} of Venn is open. {filler(n)} The court of hall {n} met on the fine." for n in "abcdef"),
     )
-    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
-    found = open_snapshot(tmp_path / "c")
+    found = snapshot_of(tmp_path / "c", tuple(map(InlineText, texts)))
     whole = get_source(found, ["d1", "d2"], max_tokens=8_000)
     read = get_source(found, ["d1", "d2"], query="How did the court decide on the fine?", max_tokens=8_000)
     assert "The court fined the mill in spring." in read.text and "A judge freed the bakery of its fine." in read.text
@@ -243,8 +243,7 @@ def escaped(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         "A report says 50\\% of \\[all\\] cases and MAX_\u200bRETRY_COUNT are key\u2060word list\ufeff entries.",
     )
     home = tmp_path_factory.mktemp("home")
-    index_documents(home / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=home))
-    return open_snapshot(home / "c")
+    return snapshot_of(home / "c", tuple(map(InlineText, texts)))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from graphrag_mcp.query.request import Request
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import snapshot_of
 
 TITLES = {"03": "Order", "04": "Delay", "05": "Arrival", "06": "First load", "07": "Paint"}
 FILLER = "The crew of the yard swept the slip and stacked the timber, as on every other day of that season."
@@ -30,8 +31,7 @@ MONTHS = {
 
 
 def indexed(folder: Path, texts: Sequence[InlineText]) -> Snapshot:
-    index_documents(folder, IndexRequest(texts=tuple(texts)), Settings(home=folder))
-    return open_snapshot(folder)
+    return snapshot_of(folder, texts)
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
-from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import InlineText
+from tests.support.files import snapshot_of
 
 COUNT = 70
 
@@ -23,8 +22,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
         InlineText("kettle " * (COUNT - at) + f"and shelf{at} " + "dust " * at, f"note{at:02}", f"Note {at:02}")
         for at in range(COUNT)
     )
-    index_documents(home / "c", IndexRequest(texts=texts), Settings(home=home))
-    return open_snapshot(home / "c")
+    return snapshot_of(home / "c", texts)
 
 
 def uris(snapshot: Snapshot, found: rank.Ranking) -> list[str]:

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.text_search import search_text
-from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import SIMPLIFY, composed, normalise_name, terms, with_origins
-from graphrag_mcp.types import IndexRequest, InlineText
+from graphrag_mcp.types import InlineText
+from tests.support.files import snapshot_of
 
 SIMPLIFIED = "陈国华在台湾大学图书馆发现了一份旧账簿。台湾大学位于台北市，馆长吴丽云说账簿写于一九四七年。"
 TRADITIONAL = "陳國華在臺灣大學圖書館發現了一份舊賬簿。臺灣大學位於臺北市，館長吳麗雲說賬簿寫於一九四七年。"
@@ -25,8 +24,7 @@ OTHER = "渔船在清晨离开港口，灯塔的灯还亮着。\n\n渔民们唱�
 
 def indexed(home: Path, *texts: str) -> Snapshot:
     given = tuple(InlineText(text, f"note{at}", f"Note {at}") for at, text in enumerate(texts))
-    index_documents(home / "c", IndexRequest(texts=given), Settings(home=home))
-    return open_snapshot(home / "c")
+    return snapshot_of(home / "c", given)
 
 
 # ---- Chinese ------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ from graphrag_mcp.text.temporal import When, anchors, expressions
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.client import connected
 from tests.support.command import SAMPLE
+from tests.support.files import snapshot_of
 
 CHAT = """# Chat of Marta Olsen and Nils Olsen
 
@@ -46,8 +47,7 @@ TEXTS = (
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     home = tmp_path_factory.mktemp("home")
-    index_documents(home / "corpora" / "harbour", IndexRequest(texts=TEXTS), Settings(home=home))
-    return open_snapshot(home / "corpora" / "harbour")
+    return snapshot_of(home / "corpora" / "harbour", TEXTS)
 
 
 def said(snapshot: Snapshot, *filters: str, query: str = "harbour crane") -> set[str]:
@@ -128,8 +128,7 @@ JOBS = (
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     home = tmp_path_factory.mktemp("jobs")
-    index_documents(home / "corpora" / "jobs", IndexRequest(texts=JOBS), Settings(home=home))
-    return open_snapshot(home / "corpora" / "jobs")
+    return snapshot_of(home / "corpora" / "jobs", JOBS)
 
 
 def test_a_timeline_is_in_the_order_of_days(jobs: Snapshot) -> None:
@@ -181,8 +180,7 @@ RULES = (
 
 
 def test_validity_of_documents_is_shown_and_as_of_keeps_to_it(tmp_path: Path) -> None:
-    index_documents(tmp_path / "corpora" / "rules", IndexRequest(texts=RULES), Settings(home=tmp_path))
-    rules = open_snapshot(tmp_path / "corpora" / "rules")
+    rules = snapshot_of(tmp_path / "corpora" / "rules", RULES)
     text = local_search(rules, "crane rule loads", max_tokens=3000).text
     for part in ("superseded by d2", "status: deprecated", "valid until 2022-12-31"):
         assert part in text
@@ -238,5 +236,4 @@ TALK = (
 @pytest.fixture(scope="module")
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     home = tmp_path_factory.mktemp("talk")
-    index_documents(home / "c", IndexRequest(texts=TALK), Settings(home=home))
-    return open_snapshot(home / "c")
+    return snapshot_of(home / "c", TALK)

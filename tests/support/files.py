@@ -1,11 +1,22 @@
-"""Folders of files for tests."""
+"""Folders of files, and indexes of texts, for tests."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
+from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.settings import Settings
+from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.types import IndexRequest, InlineText
 from tests.index.test_index import document
+
+
+def snapshot_of(corpus: Path, texts: Iterable[InlineText]) -> Snapshot:
+    """A new index of these texts, without a model."""
+    index_documents(corpus, IndexRequest(texts=tuple(texts)), Settings(home=corpus.parent))
+    return open_snapshot(corpus)
 
 
 def write(base: Path, files: dict[str, str | bytes]) -> Path:

@@ -17,6 +17,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.types import IndexRequest, InlineText
+from tests.support.files import snapshot_of
 
 WRITTEN = [
     ("2024-03-04", "2024-03-04"), ("4 March 2024", "2024-03-04"), ("March 4, 2024", "2024-03-04"), ("2024年3月4日", "2024-03-04"),
@@ -59,8 +60,7 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
         InlineText(f"The crane of {name} stood still in the wind.", name, name, {"date": date})
         for name, date in given.items()
     )
-    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
-    snapshot = open_snapshot(tmp_path / "c")
+    snapshot = snapshot_of(tmp_path / "c", texts)
 
     def found(*filters: str) -> str:
         return "".join(
@@ -129,3 +129,23 @@ def test_the_name_of_a_file_holds_its_day_in_several_forms() -> None:
     names = ("14.05.2024 Protokoll.md", "minutes 14 May 2024.md", "2024年5月14日.md", "Scan_2024-05-14.txt")
     assert {dates.in_name(name) for name in names} == {"2024-05-14"}
     assert dates.in_name("from 3 May 2024 to 5 May 2024.md") == dates.in_name("v2.5.2024.1.md") == ""
+
+
+@pytest.mark.parametrize(
+    ("head", "date"),
+    [
+        ("# Shop\n\n© 2019 Shop Inc.", ""),
+        ("Home\nAbout\nCopyright May 2019", ""),
+        ("# Hall\n\nNext meeting: 3 May 2025", ""),
+        ("# Hall\n\nArchives\n- May 2019\n- June 2019\n- July 2019", ""),
+        ("# Pier\n\n03 Jun 2001 - 05 Jul 2025\n\nText", ""),
+        ("# Pier\n\n2024-03-02 - moved from the quay\n\nText", "2024-03-02"),
+        ("About us\nWe sell.\nLast updated: May 3, 2019", "2019-05-03"),
+        ("# Shop\n\nPosted on May 3, 2019 by Ana\n\nText\n\n© 12 May 2021", "2019-05-03"),
+        ("# Letter\n\nMay 2019\n\nText", "2019-05"),
+        ("# Pier\n\nBy Ulrika Sand, 4 May 2023\n\nThe office is closed on Sunday.", "2023-05-04"),
+        ("# Pier\n\nBy Ana Ruiz on December 10th, 2015 at 11:54 am.", "2015-12-10"),
+    ],
+)
+def test_rights_archives_and_events_do_not_date_a_text_and_bylines_do(head: str, date: str) -> None:
+    assert dates.in_head(head) == date

@@ -1,7 +1,9 @@
 """The sentence picker: spans point into the text, statements come before headings and menus, the
-asked terms decide, and most gold documents give their evidence."""
+asked terms decide."""
 
-from graphrag_mcp.text.quote import best, quotes, with_speaker
+import pytest
+
+from graphrag_mcp.text.quote import best, lead, quotes, with_speaker
 from graphrag_mcp.text.terms import query_terms
 
 REPORT = """# Safety report 2024
@@ -42,3 +44,19 @@ def test_a_turn_is_quoted_with_its_speaker() -> None:
 def test_a_text_without_words_has_no_quotation() -> None:
     assert best("", {"bridge": 1.0}) is None
     assert best(" \n\n ", {}) is None
+
+
+def test_headings_and_menus_come_after_statements() -> None:
+    order = [one.text for one in quotes(REPORT, {}, 9)]
+    assert order[0].startswith("The bridge at Olten")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# Budget\n\nTotal: 460,250 euros. Links: [[Plan]], [[Harbour board]].", "Total: 460,250 euros."),
+        ("总计：460250欧元。链接：[[预算]]", "总计：460250欧元。"), ("Page 12\n\n10:12 Chapter 3.\n\nContact", ""),
+    ],
+)  # fmt: skip
+def test_a_figure_with_a_label_says_something_and_numbers_of_pages_do_not(text: str, shown: str) -> None:
+    assert lead(text, 140, "Budget") == shown

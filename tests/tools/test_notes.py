@@ -533,3 +533,37 @@ def test_titles_that_lead_to_one_file_are_notes_of_their_own(call: Caller) -> No
         assert two["path"] != one["path"]
         assert call.good("write_note", title=second, text="More.", op="append")["path"] == two["path"]
         assert call.good("write_note", title=first, text="More.", op="append")["path"] == one["path"]
+
+
+def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_document(call: Caller, root: Path) -> None:
+    for number in range(6):
+        (root / f"log {number}.md").write_text(f"# Log {number}\n\nThe signal lamp failed in week {number}.\n", "utf-8")
+    indexed(call)
+    asked = {"query": "When did the signal lamp fail?", "max_tokens": 4000}
+
+    def documents() -> list[str]:
+        shown = call.good("local_search", **asked)["text"]
+        return re.findall(r"^(?:- )?\[(t[\d.]+)\](?!.*\(note by)", shown, re.MULTILINE)
+
+    before = documents()
+    lines = [f"In week {number} [{found_id(call, f'failed in week {number}')}]." for number in range(6)]
+    long = "\n\n".join(["The signal lamp failed in six weeks.", *lines, "It was mended each time. " * 60])
+    for number in range(3):
+        call.good("write_note", title=f"Lamp {number}", text=f"The signal lamp of week {number}.")
+    made = call.good("write_note", title="When did the signal lamp fail?", text=long)
+    for query in ({}, {"max_tokens": 1200}, {"breadth": "sentences"}):
+        shown = call.good("local_search", **{**asked, "max_tokens": 4000, **query})["text"]
+        first = shown.splitlines()[1]
+        assert first.startswith(f"[{made['id']}] When did the signal lamp fail? (note by mcp, 20"), shown
+        assert first.endswith("; 6 sources, unchanged)")
+        if "max_tokens" not in query:
+            assert all(line in shown for line in lines) and shown.count("It was mended") == 60
+    for tool in ("global_search", "search_text"):
+        assert f"[{made['id']}] When did" in call.good(tool, query=asked["query"])["text"]
+    several = call.good("local_search", queries=[asked["query"], "Who failed in week 3?"])["text"]
+    assert several.count("It was mended") == 60
+    assert documents() == before, "the documents are in their places"
+    assert f"[{made['id']}" not in call.good("local_search", query="Who paid for the mast?")["text"]
+    listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
+    assert listed.splitlines()[2].endswith("(note by mcp)") and "6 documents ranked" in listed
+    assert "4 notes apart" in call.good("list_documents")["text"]
