@@ -1,15 +1,15 @@
 """Dates as people write them: of a document, in its metadata, file name or first lines, and of an argument.
 
-Takes what was written; gives ISO 8601 as exact as it was said: `2024`, `2024-03` or
-`2024-03-04`, or "". Knows how a dozen languages write a day or a month with its year, and nothing where day and month could be taken for each other (03/04/2024). The time of day is read of
-metadata alone (`clock`)."""
+Takes what was written; gives ISO 8601 as exact as it was said: `2024`, `2024-03` or `2024-03-04`, or "".
+The forms of `dates.toml` say how a dozen languages write a day, a month or a year; nothing is read where day and
+month could be taken for each other (03/04/2024). The time of day is read of metadata alone (`clock`)."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from calendar import monthrange
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -18,11 +18,9 @@ from graphrag_mcp.text.terms import Patterns, folded, table
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 LINES, HEAD = 6, 100  # first lines of a text, and characters of a line, in which its date is read
 BESIDE = 5  # words beside the date of a title
-DAY = 20  # characters of a line that is a day without its year
-# Levels of what dates the lines below: a heading has 1 to 6, the others are below all headings.
-TURN, PARAGRAPH, QUOTE = 7, 8, 9
 HEADING = re.compile(r"(#{1,6})\s")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
+
 _TABLE = table(__file__)
 _SAID = Patterns(_TABLE["patterns"])
 MONTH_WORDS = {language: months.split() for language, months in _TABLE["months"].items()}
@@ -31,54 +29,176 @@ MONTHS_OF = {  # by language, and by a word in folded form
     for language, months in MONTH_WORDS.items()
 }
 MONTHS = {word: at for months in MONTHS_OF.values() for word, at in months.items()}
-PARTS = _TABLE["parts"]
-
-
-def filled(form: str, parts: Mapping[str, str]) -> str:
-    """A form with the patterns that its placeholders stand for."""
-    return re.sub("|".join(map(re.escape, parts)), lambda match: parts[match[0]], form)
+_PARTS = _TABLE["parts"] | {
+    "{before}": f"(?P<before>{'|'.join(_TABLE['before'].values())})",
+    "{to}": f"(?: (?P<to>{'|'.join(_TABLE['to'].values())}) | ?[-–] ?)",
+}
+_PLACE = re.compile("|".join(map(re.escape, _PARTS)))
+_SMALL = {
+    name: frozenset(map(folded, f"{before}|{_TABLE['to'][name]}".split("|")))
+    for name, before in _TABLE["before"].items()
+}
 
 
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
-    return [re.compile(filled(form, PARTS), flags) for form in _TABLE[name]]
+    filled = (_PLACE.sub(lambda place: _PARTS[place[0]], form) for form in _TABLE[name])
+    return [re.compile(form, flags) for form in filled]
 
 
-# Stamps of turns have the year in two digits.
-NUMERIC, STAMPS = _forms("figures"), _forms("stamps")
+# Stamps of turns have the year in two digits; days are exact; spans are months with a year, and ranges what a sentence
+# says from one day to another and of years alone.
+NUMERIC, STAMPS, _COMPACT = _forms("figures"), _forms("stamps"), _forms("compact")
 DAYS = [*NUMERIC, *_forms("days")]
-SPANS, _ALONE = _forms("spans", re.IGNORECASE), _forms("alone")
+SPANS, RANGES = _forms("spans", re.IGNORECASE), _forms("ranges", re.IGNORECASE)
+_ALONE = _forms("alone")
 # Around the date of a line: `Published on`, `By Ana Ruiz,`, `Berlin, den`, `Friday`, `10:12 am on`; a clock and a zone;
 # the speaker of a turn.
 _NAME = r"[^\W\d_a-zß-ÿ][\w.'’-]*(?: [^\W\d_a-zß-ÿ][\w.'’-]*){0,3}"
-_TIME = r"(?:T|[ ,]{0,3}(?:at |um |à |a las )?\(?)(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-6]\d(?:\.\d+)?)?(?: ?(?i:[ap]\.?m\b\.?|uhr))?(?: ?(?:Z|[A-Z]{3,4}|[+-]\d\d:?\d\d))?"
-_BEFORE = re.compile(
-    rf"""\W*(?:(?i:{_TABLE["labels"]})\W{{0,3}}(?:\s|(?<=[:：=])))?"""
-    rf"""(?:(?i:by|from|von|par|por|de)\s{_NAME}[,\s]\s?|{_NAME}(?:,|\s?[(（–—|·•-])\s?)?(?:(?i:{_TABLE["weekdays"]})\.?,?\s)?"""
-    rf"""(?:{_TIME},?\s)?(?:(?i:on|the|am|den|dem|le|du|el)\s)?"""
+_TIME = (
+    r"(?:T|[ ,]{0,3}(?:at |um |à |a las )?\(?)(?:[01]?\d|2[0-3])[:.h][0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?"
+    r"(?: ?(?i:[ap]\.?m\b\.?|uhr))?(?: ?(?:Z|[A-Z]{3,4}|[+-]\d\d:?\d\d))?(?: ?\([A-Z]{2,5}\))?"
 )
-_CLOCK = re.compile(_TIME)
+_WEEKDAY = rf"(?i:{_TABLE['weekdays']})"
+_CLOCK, _LABEL = re.compile(_TIME), re.compile(rf"(?i)\W*(?:{_TABLE['labels']})\W*[:：]")
+_BEFORE = re.compile(
+    rf"\W*(?:(?i:{_TABLE['labels']})\W{{0,3}}(?:\s|(?<=[:：=])))?"
+    rf"(?:(?i:by|from|von|par|por|de)\s{_NAME}[,\s]\s?|{_NAME}(?:,|\s?[(（–—|·•-])\s?)?(?:{_WEEKDAY}\.?,?\s)?"
+    rf"(?:{_TIME},?\s)?(?:(?i:on|the|am|den|dem|le|du|el)\s)?"
+)
 _AFTER = re.compile(
-    rf"""(?:{_TIME})?(?:\s?[-–—]\s?\d\d?:\d\d)?[\W]*(?:(?i:{_TABLE["weekdays"]})\W*)?(?:[+-]\d{{4}}|(?i:by|von|par|por)\s{_NAME})?"""
+    rf"(?:\W*{_WEEKDAY}\W?)?(?:{_TIME})?(?:\s?[-–—]\s?\d\d?:\d\d)?[\W]*(?:{_WEEKDAY}\W*)?(?:[+-]\d{{4}}|(?i:by|von|par|por)\s{_NAME})?"
 )
 _SPEAKER = re.compile(
     rf"(?:{_TIME})?[\s)\]*_]*[-–—]?\s*(?:{_NAME})?(?: (?:wrote|schrieb|a écrit|escribió))?[*_)]*[:：](?:\s|\Z)"
 )
 # What every date holds, and every date in figures: found ten times as fast as the forms.
 DIGITS, _PAIR = re.compile(r"\d\d|[一二][〇○零一二三四五六七八九]{3}"), re.compile(r"\d[/-]\d")
-_STAMP = re.compile(r"\W*\[?\d")
 _ENTRY_END = re.compile(r"[\])*_]*(?: ?[:：–—|]| -\s| (?=[^\W\d_a-zß-ÿ]))")
-_LABELLED = re.compile(rf"(?i)(?:{_TABLE['labels']})\s*[:：]\s*(.+)")
+_WORD = re.compile(r"[^\W\d_]+")
+# "Dive report, 22 August 2021", "Chat of Ida and Omar, 1:15 pm on 1 May, 2023"
+_APART = re.compile(rf"[,;|(\[–—-]\s*(?:{_TIME}\s*(?:on )?)?\Z")
+
+
+class Stated(NamedTuple):
+    """The characters of a date, and its first and last date as exact as they are said: mostly one and the same.
+    Both are "" for what the calendar does not have, and where the day could be the month."""
+
+    start: int
+    end: int
+    first: str
+    last: str
+
+
+def dates_in(
+    text: str,
+    forms: Iterable[re.Pattern[str]],
+    day_first: bool | None = None,
+    words: Collection[str] | None = None,
+) -> list[Stated]:
+    """The dates of these forms in a text, in order. `words`: the words (folded) that count in a date without a
+    day; all months if there are none given."""
+    if DIGITS.search(text) is None:  # every form has a year
+        return []
+    found: list[Stated] = []
+    for match in (match for form in forms for match in form.finditer(text)):
+        fields = {name: part for name, part in match.groupdict().items() if part}
+        said = {
+            folded(fields[name]) for name in ("before", "to", "word", "word2") if name in fields
+        }
+        months = {folded(fields[name]) for name in ("word", "word2") if name in fields}
+        if months <= MONTHS.keys() and ("d" in fields or words is None or said <= set(words)):
+            found.append(Stated(*match.span(), *_said(fields, day_first)))
+    return sorted(found)
+
+
+def words_of(languages: Iterable[str]) -> set[str]:
+    """The words of dates in texts of these languages: their months and small words, of a language without any here
+    those of English; and the months of Russian, which no other language has."""
+    found = set(MONTHS_OF["ru"])
+    for name in languages:
+        found |= MONTHS_OF.get(name, MONTHS_OF["en"]).keys() | _SMALL.get(name, _SMALL["en"])
+    return found
+
+
+def _said(fields: Mapping[str, str], day_first: bool | None) -> tuple[str, str]:
+    """The first and the last date of the groups of a form."""
+    if decade := int(fields.get("decade", 0)):  # the 1800s are a century
+        return iso(decade), iso(decade + (9 if decade % 100 or decade == 2000 else 99))
+    first = _iso(fields, day_first)
+    if not any(name[-1] == "2" for name in fields):
+        return first, first
+    last = _iso({**fields, **{name[:-1]: part for name, part in fields.items() if name[-1] == "2"}})
+    if first > last and "word2" in fields:  # December to January 2024
+        first = _iso({**fields, "y": str(number(fields["y"]) - 1)})
+    return (first, last) if "" < first <= last else ("", "")
+
+
+def _iso(fields: Mapping[str, str], day_first: bool | None = None) -> str:
+    """The groups of a day, month or year as ISO 8601; "" for what the calendar does not have."""
+    year, day = fields["y"], number(fields.get("d", ""))
+    month = (
+        MONTHS.get(folded(fields["word"]), 0) if "word" in fields else number(fields.get("m", ""))
+    )
+    if "a" in fields:
+        month, day = _month_and_day(int(fields["a"]), int(fields["b"]), day_first)
+    exact = "d" in fields or "a" in fields
+    if (exact and not day) or (not month and fields.keys() & {"m", "word", "a"}):
+        return ""
+    return iso(number(year if len(year) > 2 else f"20{year}"), month, day)
+
+
+def iso(year: int, month: int = 0, day: int = 0) -> str:
+    """2024, 2024-03 or 2024-03-04; "" for what the calendar does not have."""
+    try:
+        found = date(year, month or 1, day or 1).isoformat()
+    except ValueError:
+        return ""
+    return found[: 10 if day else 7 if month else 4]
+
+
+def _month_and_day(first: int, second: int, day_first: bool | None) -> tuple[int, int]:
+    """Of two numbers of which one can be no month; month 0 where both could."""
+    if first == second or second <= 12 < first or (day_first and first <= 12 >= second):
+        return second, first
+    clear = first <= 12 and (second > 12 or day_first is False)
+    return (first, second) if clear else (0, 0)
+
+
+def day_first(text: str) -> bool | None:
+    """Does this text write the day before the month (31/12/2023) or after it? None where none of
+    its dates tells, or where they differ."""
+    if _PAIR.search(text) is None:
+        return None
+    pairs = {
+        (int(match["a"]) > 12, int(match["b"]) > 12)
+        for form in (NUMERIC[0], STAMPS[0])
+        for match in form.finditer(text)
+    } & {(True, False), (False, True)}
+    return pairs.pop()[0] if len(pairs) == 1 else None
+
+
+_HAN_DIGITS = str.maketrans("零一二三四五六七八九〇○两兩", "01234567890022")
+
+
+def number(figures: str) -> int:
+    """12, 二〇二三, 二十三; 0 for what is no number."""
+    tens, ten, ones = figures.rpartition("十")
+    figures = (f"{(tens or '1') + (ones or '0')}" if ten else figures).translate(_HAN_DIGITS)
+    return int(figures) if figures.isdecimal() else 0
+
+
+# ---- dates of arguments and metadata ------------------------------------------------------------
 
 
 def read(written: str) -> str:
-    """A date that is written in a usual form: `2024`, `2024-03` or `2024-03-04`; "" for what is no date of the calendar, and where day and month could be exchanged."""
-    if not written:
-        return ""
+    """A date that stands alone, or beside a weekday, a clock or a label: `2024`, `2024-03` or `2024-03-04`; "" for
+    what is no date of the calendar, and where day and month could be exchanged."""
     text = unicodedata.normalize("NFKC", written).strip(" .\"'“”")
-    text = _SAID.weekday.sub("", _SAID.before.sub("", text), count=1)
-    text = _SAID.time.sub("", _SAID.time.sub("", text))
-    matches = (form.fullmatch(text) for form in (*DAYS, *SPANS, *_ALONE))
-    return next(filter(None, (_iso(match.groupdict()) for match in matches if match)), "")
+    for found in dates_in(text, (*_COMPACT, *DAYS, *SPANS, *_ALONE)):
+        before, after = text[: found.start], text[found.end :]
+        if found.first and _BEFORE.fullmatch(before) and _AFTER.fullmatch(after):
+            return found.first
+    return ""
 
 
 def advice(written: str) -> str:
@@ -142,11 +262,24 @@ def moment(date: str, clock: str) -> str:
 
 
 def in_name(name: str) -> str:
-    """minutes-2024-03-02.md; "" for a day that the calendar does not have."""
-    if match := _SAID.named.search(name):
-        return _iso(dict(zip("ymd", match.group(1, 3, 4), strict=True)))
-    days = {day for *_, day in dates_in(name.replace("_", " "), DAYS)}
-    return days.pop() if len(days) == 1 else ""  # 14.05.2024 Protokoll.md
+    """minutes-2024-03-02.md, 14.05.2024 Protokoll.md; "" for a day that the calendar does not have."""
+    text = name.replace("_", " ")
+    if compact := dates_in(text, _COMPACT):
+        return compact[0].first
+    days = {found.first for found in dates_in(text, DAYS)}
+    return days.pop() if len(days) == 1 else ""
+
+
+# ---- lines that date what stands below them -----------------------------------------------------
+
+
+class Dated(NamedTuple):
+    """The words with which a line dates a text: their end, and the date (ISO 8601; "" for one that
+    cannot be read). An entry dates only its own paragraph."""
+
+    end: int
+    date: str
+    is_entry: bool = False
 
 
 def in_head(text: str) -> str:
@@ -163,24 +296,8 @@ def in_head(text: str) -> str:
         dated = [candidate.date for candidate in candidates if candidate and candidate.date]
         if dated and (forms is DAYS or len(dated) == 1):  # not the months of an archive
             return dated[0]
-    labelled = (_LABELLED.fullmatch(line.strip(" *#_>-")) for line in lines)
-    return next(filter(None, (read(match[1].strip(" *_")) for match in labelled if match)), "")
-
-
-class Dated(NamedTuple):
-    """The words with which a line dates a text: their end, and the date (ISO 8601; "" for one that
-    cannot be read). An entry dates only its own paragraph."""
-
-    end: int
-    date: str
-    is_entry: bool = False
-
-
-# "Dive report, 22 August 2021", "Chat of Ida and Omar, 1:15 pm on 1 May, 2023"
-_APART = re.compile(
-    r"[,;|(\[–—-]\s*(?:\d{1,2}:\d\d(?::\d\d)?\s*(?:[ap]\.?m\.?)?\s*(?:on )?)?\Z", re.I
-)
-_LINE_END = re.compile(r"[\s*_#)\]]*")
+    labelled = (read(line.strip(" *#_>-")) for line in lines if _LABEL.match(line))
+    return next(filter(None, labelled), "")
 
 
 def dated_line(
@@ -196,124 +313,46 @@ def dated_line(
     and nothing, a clock, or a speaker with a colon behind it. In a title up to BESIDE other words
     may stand beside it, and in a title or a line of the head any before a date that a mark sets
     apart at its end: `The Gazette, Ana Ruiz and Bo Lee, 4 May 2023` (of 477 news articles 475 are
-    dated instead of 1, and none more of 5,958 documents of seven other sets). A line with several
-    dates has none of its own but that of its speaker."""
+    dated instead of 1, and none more of 5,958 documents of seven other sets)."""
     line = line.rstrip()
-    days = dates_in(line[:HEAD], (*forms, *STAMPS * bool(_STAMP.match(line))), day_first)
-    if not days or line.count("|") > 1:
+    days = dates_in(line[:HEAD], (*forms, *STAMPS), day_first)
+    if not days:
         return None
-    start, end, day = days[0]
+    start, end, day, _ = days[0]
     before, after = line[:start], line[end:]
     spoken, bare = _SPEAKER.match(after), not before.strip(" -*+>[(\t")
     if (spoken or _AFTER.fullmatch(after)) and _BEFORE.fullmatch(before):
         return Dated(end, day, bool(spoken and ENTRY.match(line)))
-    begun = [line[end:other].strip(" -–—") for other, *_ in days if other > start]
-    if "" in begun:  # from one day to another
-        return None
+    if any(not line[end : other.start].strip(" -–—") for other in days[1:]):
+        return None  # from one day to another
     if bare and (_CLOCK.match(after) or _ENTRY_END.match(after)):
         return Dated(end, day, True)
-    if not day or not (title or head):
+    if not day or not (title or head) or len(line) > HEAD or len({one.first for one in days}) > 1:
         return None
-    only = len({day for *_, day in days}) == 1 and not line.endswith((".", "!", "?", "。"))
-    if not only or before.rstrip().endswith((":", "：")):
+    if line.endswith((".", "!", "?", "。")) or before.rstrip().endswith((":", "：")):
         return None
-    fits, apart = len(line) <= HEAD, _APART.search(before) and _LINE_END.fullmatch(after)
-    if apart and (title or fits):
+    if _APART.search(before) and not after.strip(" *_#)]"):
         return Dated(end, day)
-    words = _SAID.words.findall(_CLOCK.sub("", f"{before} {after}"))
+    words = _WORD.findall(_CLOCK.sub("", f"{before} {after}"))
     # Of a script without blanks two letters are a word.
     size = sum(1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in words)
-    return Dated(end, day) if title and fits and size <= BESIDE else None
+    return Dated(end, day) if title and size <= BESIDE else None
 
 
 def without_year(line: str, last: date) -> str:
     """A line that is a day and month alone: of the years around `last` that in which it is nearest;
     "" for any other line."""
-    day_text = re.sub(rf"(?i)\A(?:{_TABLE['weekdays']})\W*", "", line.strip(" #*_\n"))
-    years = (last.year - 1, last.year, last.year + 1) if len(day_text) < DAY else ()
-    days = [read(f"{day_text} {year}") or read(f"{year}年{day_text}") for year in years]
-    exact = [day for day in days if len(day) == 10]
+    day = line.strip(" #*_\n")
+    years = (last.year - 1, last.year, last.year + 1) if len(day) < _DAY else ()
+    read_days = [read(f"{day} {year}") or read(f"{year}年{day}") for year in years]
+    exact = [day for day in read_days if len(day) == 10]
     return min(exact, key=lambda day: abs((date.fromisoformat(day) - last).days), default="")
 
 
-_HAN_DIGITS = {ch: str(at) for at, ch in enumerate("零一二三四五六七八九")} | dict(
-    zip("〇○两兩", "0022", strict=True)
-)
-
-
-def number(figures: str) -> int:
-    """12, 二〇二三, 二十三; 0 for what is no number."""
-    tens, ten, ones = figures.rpartition("十")
-    figures = f"{(tens or '1') + (ones or '0')}" if ten else figures
-    figures = "".join(_HAN_DIGITS.get(ch, ch) for ch in figures)
-    return int(figures) if figures.isdecimal() else 0
+_DAY = 20  # characters of a line that is a day without its year
 
 
 def front_matter_end(text: str) -> int:
+    """Where the front matter of a text ends; 0 where it has none."""
     match = _SAID.front_matter.match(text)
     return match.end() if match else 0
-
-
-def dates_in(
-    text: str,
-    forms: Iterable[re.Pattern[str]],
-    day_first: bool | None = None,
-    months: Container[str] = MONTHS,
-) -> list[tuple[int, int, str]]:
-    """Where a form stands in the text, and its date, "" for one that the calendar does not have, or
-    whose day could be its month (if no order is given). `months`: words (folded) that are months without
-    a day beside them."""
-    if DIGITS.search(text) is None:  # every form has a year
-        return []
-    matches = (match for form in forms for match in form.finditer(text))
-    return sorted(
-        (*match.span(), _iso(match.groupdict(), day_first))
-        for match in matches
-        if "word" not in match.re.groupindex
-        or folded(match["word"]) in (MONTHS if "d" in match.re.groupindex else months)
-    )
-
-
-def day_first(text: str) -> bool | None:
-    """Does this text write the day before the month (31/12/2023) or after it? None where none of
-    its dates tells, or where they differ."""
-    if _PAIR.search(text) is None:
-        return None
-    pairs = {
-        (int(match["a"]) > 12, int(match["b"]) > 12)
-        for form in (NUMERIC[0], STAMPS[0])
-        for match in form.finditer(text)
-    } & {(True, False), (False, True)}
-    return pairs.pop()[0] if len(pairs) == 1 else None
-
-
-def _iso(fields: Mapping[str, str | None], day_first: bool | None = None) -> str:
-    """The groups of a form as ISO 8601; "" for what the calendar does not have."""
-    year = str(fields.get("y"))
-    year = year if len(year) > 2 else f"20{year}"
-    month, day = number(fields.get("m") or ""), number(fields.get("d") or "")
-    if fields.get("word"):
-        month = MONTHS.get(folded(fields["word"] or ""), 0)
-    if fields.get("a"):
-        month, day = _month_and_day(int(fields["a"] or 0), int(fields["b"] or 0), day_first)
-    exact = "d" in fields or "a" in fields
-    if (exact and not day) or (not month and fields.keys() & {"m", "word", "a"}):
-        return ""
-    return iso(number(year), month, day)
-
-
-def iso(year: int, month: int = 0, day: int = 0) -> str:
-    """2024, 2024-03 or 2024-03-04; "" for what the calendar does not have."""
-    try:
-        found = date(year, month or 1, day or 1).isoformat()
-    except ValueError:
-        return ""
-    return found[: 10 if day else 7 if month else 4]
-
-
-def _month_and_day(first: int, second: int, day_first: bool | None) -> tuple[int, int]:
-    """Of two numbers of which one can be no month; month 0 where both could."""
-    if first == second or second <= 12 < first or (day_first and first <= 12 >= second):
-        return second, first
-    clear = first <= 12 and (second > 12 or day_first is False)
-    return (first, second) if clear else (0, 0)

@@ -21,7 +21,7 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.terms import Patterns, folded, holds_cjk, latin_language, table
+from graphrag_mcp.text.terms import Patterns, holds_cjk, latin_language, table
 
 Kind = Literal["stated", "resolved", "document"]
 Interval = tuple[date, date]
@@ -56,7 +56,8 @@ _AROUND = 20  # characters in which a word of another calendar counts
 _SENTENCE = 200  # characters of a sentence that are read for its verb
 _SENTENCE_END = re.compile(r"[.!?。！？，；\n]")  # a comma ends a clause in Chinese
 _TO_DATE = re.compile(r",? (?:the |de[nm] |le |el )?")  # between a weekday and its date
-_LONGEST = 300  # years of a span; 1500 and 2100 are hours or amounts
+# Levels of what dates the lines below: a heading has 1 to 6, the others are below all headings.
+_TURN, _PARAGRAPH, _QUOTE = 7, 8, 9
 _QUARTER = 100  # days up to which the nearest month, or day of a month, is taken
 
 
@@ -111,20 +112,20 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     for line in text.splitlines(keepends=True):
         code ^= line.startswith(("```", "~~~"))
         heading = None if code else dates.HEADING.match(line)
-        level = len(heading[1]) if heading else dates.QUOTE if line[0] == ">" else dates.TURN
+        level = len(heading[1]) if heading else _QUOTE if line[0] == ">" else _TURN
         dated = None if at < body else dates.dated_line(line, first, bool(heading))
         day = dated.date if dated else dates.without_year(line, now) if now else ""
-        if level == dates.QUOTE and not dated:
+        if level == _QUOTE and not dated:
             open_ += [(level, None)] * (not quoted)
         elif dated or day or heading:
-            level = dates.PARAGRAPH if dated and dated.is_entry else level
+            level = _PARAGRAPH if dated and dated.is_entry else level
             open_ = [entry for entry in open_ if entry[0] < level]
             if dated or day:
                 open_.append((level, date.fromisoformat(day) if day else None))
         elif line.isspace():
-            open_ = [entry for entry in open_ if entry[0] != dates.PARAGRAPH]
+            open_ = [entry for entry in open_ if entry[0] != _PARAGRAPH]
         else:
-            lowest = dates.PARAGRAPH if dates.ENTRY.match(line) else dates.QUOTE
+            lowest = _PARAGRAPH if dates.ENTRY.match(line) else _QUOTE
             open_ = [entry for entry in open_ if entry[0] < lowest]
         here = open_[-1][1] if open_ else base
         if dated or here != now:
@@ -153,72 +154,22 @@ class _Match:
 
 # ---- stated dates -------------------------------------
 
-_EDGE = r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)"
-_BEFORE, _TO = (
-    {name: _TABLES[name][kind] for name in ("en", "de", "fr", "es")} for kind in ("before", "to")
-)
-
-
-@cache
-def _year_forms() -> list[re.Pattern[str]]:
-    places = dates.PARTS | _TABLES["places"]
-    places["{before}"] = f"(?P<before>{'|'.join(_BEFORE.values())})"
-    places["{to}"] = f"(?: (?P<to>{'|'.join(_TO.values())}) | ?[-–] ?)"
-    forms = (form if "年" in form else form.join(_EDGE) for form in _TABLES["stated"])
-    return [re.compile(dates.filled(form, places), re.IGNORECASE) for form in forms]
-
 
 def _stated(text: str, day_first: bool | None, languages: Sequence[str]) -> Iterator[_Match]:
-    """Days and months as dates.toml has them, years and spans. What says no day of a month has the
-    words of a language of the text: Marco 2019 is no month in English."""
-    if dates.DIGITS.search(text) is None:
-        return
-    known = frozenset(dates.MONTHS_OF["ru"]).union(*map(_words, languages))
-    forms = (*dates.DAYS, *dates.SPANS)
-    for start, end, day in dates.dates_in(text, forms, day_first, known.intersection(dates.MONTHS)):
-        other = not day or _of_calendar(text, start, end, len(day) == 10)
-        yield _Match(start, end, None if other else _interval(day, day))
-    for form in _year_forms():
-        for match in form.finditer(text):
-            fields = {name: folded(word) for name, word in match.groupdict().items() if word}
-            said = {fields[name] for name in ("before", "to", "word", "word2") if name in fields}
-            if "d" in fields or known.issuperset(said):
-                other = _of_calendar(text, *match.span(), "d" in fields)
-                yield _Match(*match.span(), None if other else _span(fields))
-
-
-@cache
-def _words(language: str) -> frozenset[str]:
-    """The words of stated dates of a language, in folded form; those of English where it has none
-    here."""
-    name = language if language in _TABLES else "en"
-    words = map(folded, f"{_BEFORE.get(name, '')}|{_TO.get(name, '')}".split("|"))
-    return frozenset(words).union(dates.MONTHS_OF.get(language, dates.MONTHS_OF["en"]))
+    """Days, months, years and spans. What says no day of a month has the words of a language of the text: Marco 2019
+    is no month in English."""
+    forms = (*dates.DAYS, *dates.SPANS, *dates.RANGES)
+    for start, end, first, last in dates.dates_in(
+        text, forms, day_first, dates.words_of(languages)
+    ):
+        other = not first or _of_calendar(text, start, end, len(first) == 10)
+        yield _Match(start, end, None if other else _interval(first, last))
 
 
 def _of_calendar(text: str, start: int, end: int, exact: bool) -> bool:
     """Is this of another calendar, or a year that begins on another day?"""
     around = text[max(start - _AROUND, 0) : end + _AROUND // 2]
     return bool(_FORMS.calendar.search(around) or (not exact and _FORMS.fiscal.search(around)))
-
-
-def _span(fields: Mapping[str, str]) -> Interval | None:
-    """The days from the first to the second date of a form; None for what the calendar does not
-    have."""
-    if "decade" in fields:
-        year = int(fields["decade"])
-        return _months(year, 1, 1200 if not year % 100 and year != 2000 else 120)  # the 1800s
-    year, day = dates.number(fields["y"]), fields.get("d", "")
-    month = dates.MONTHS.get(fields.get("word", ""), 0)
-    last_month = dates.MONTHS.get(fields.get("word2", ""), month)
-    if "word" in fields and not month:
-        return None
-    first = dates.iso(year - (last_month < month), month, dates.number(day))
-    last_year = dates.number(fields.get("y2", fields["y"]))
-    last = dates.iso(last_year, last_month, dates.number(fields.get("d2", day)))
-    if last_year - year > _LONGEST:
-        return None
-    return _interval(first, last) if "" != first <= last != "" else None
 
 
 def _interval(first: str, last: str) -> Interval:
@@ -231,7 +182,7 @@ def _interval(first: str, last: str) -> Interval:
 @dataclass(frozen=True, slots=True)
 class _Words:
     """What the words of a match say; an absent one is None. `which`: -1 last, 0 this, 1 next, or
-    the direction of a number. `of_year`: which is said of a year (去年八月)."""
+    the direction of a number."""
 
     day: int | None = None
     number: int | None = None
@@ -241,7 +192,6 @@ class _Words:
     season: int | None = None  # its first month
     d: int | None = None
     which: int | None = None
-    of_year: bool = False
 
 
 def _relative(
@@ -271,7 +221,7 @@ def _resolved(
         return _period(anchor, "day", said.day)
     if said.number is not None:
         return _away(anchor, said.unit, which * said.number)
-    if said.of_year:
+    if said.unit == "year" and month:  # 去年八月
         iso = dates.iso(anchor.year + which, said.month or 0, said.d or 0)
         return _months(anchor.year + which, month, 3) if said.season else _interval(iso, iso)
     if month:
@@ -374,7 +324,7 @@ class _Vocabulary:
         self._values: dict[str, dict[str, Any]] = {
             "day": table["day"],
             "which": table["which"],
-            "which_year": table.get("which_year", {}),
+            "year": table.get("year", {}),
             "unit": {words: unit for unit, words in table["unit"].items()},
             "weekday": {words: at for at, words in enumerate(table["weekday"])},
             "season": table["season"],
@@ -388,7 +338,9 @@ class _Vocabulary:
         numerals = _TABLES["numerals"][han]
         places["number"] = numerals if han else f"{places['number']}|{numerals}"
         places["d"] = _TABLES["day_of_month"][han]
-        before, behind = ("(?:", ")") if han else _EDGE
+        before, behind = (
+            ("(?:", ")") if han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
+        )
         self._patterns: list[tuple[re.Pattern[str], int | None]] = []
         for template, *which in table["patterns"]:
             pattern = re.sub(
@@ -414,9 +366,8 @@ class _Vocabulary:
             if text:
                 kind = name.rstrip("2")
                 values[kind] = self._value(kind, " ".join(text.lower().split()))
-        if "which_year" in values:
-            values["which"] = values.pop("which_year")
-            values["of_year"] = True
+        if "year" in values:
+            values |= {"which": values.pop("year"), "unit": "year"}
         return _Words(**values)
 
     def _value(self, kind: str, word: str) -> Any:

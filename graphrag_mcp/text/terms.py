@@ -204,15 +204,14 @@ _CYRILLIC = re.compile(
 _WEAK_VOWEL = re.compile(r"(?<=[а-яіїґ][бвгджзклмнпрстфхцчшщ])[ое](?=[цлкн]$)")
 _CLOSED = re.compile(r"[ії](?=[бвгджзклмнпрстфхцчшщ]$)")  # Львів, Львова; Київ, Києва
 _SOFTENED = {"ці": "к", "зі": "г"}  # Америці, Празі
-_GREEK = re.compile(r"(?<=[α-ω]{3})(?:[αεηιουωσ]|ων){1,12}$")
 _ARABIC = re.compile(r"^(?:[وبفك]?ال(?=\w{3})|لل(?=\w{3}))+")
 # What stands behind the apostrophe of a Turkish name, folded (Ankara'da): any other letters are of a name of its own
 # (Sant'Agata and Sant'Antonio, Qur'an).
 _TURKISH = re.compile(
-    r"(?<=[a-z]{3})'(?:[yn][aeiu]|[dt][ae]n?|n?[iu]n|l[iu]k?|[dt][ae]ki(?:ler)?|y?l[ae]|[dt][iu]r?|nd[ae]n?|[ysz]i|lar|ler)$"
+    r"(?<=[a-z]{3})'(?:[yn]?[aeiu]|[dt][ae]n?|n?[iu]n|l[iu]k?|[dt][ae]ki(?:ler)?|y?l[ae]|[dt][iu]r?|nd[ae]n?|[ysz]i|lar|ler)$"
 )
 _CASED_WORD = re.compile(
-    "[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{2,7}(?![a-z])"
+    "[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{1,7}(?![a-z])"
 )
 
 
@@ -234,18 +233,10 @@ def _cyrillic(word: str) -> str:
 def _without_case(match: re.Match[str]) -> str:
     word = match[0]
     if word[0] < "\u0370":
-        return without_suffix(word)
-    if "а" <= word[0] <= "ґ":
-        return _cyrillic(word)
-    return (_GREEK if word[0] < "\u0400" else _ARABIC).sub("", word)
-
-
-def without_suffix(word: str, single: bool = False) -> str:
-    """A folded word without a Turkish suffix (ankara'da), also of one vowel if `single`."""
-    bare = _TURKISH.sub("", word)
-    if single and bare == word and len(word) > 4 and word[-2] == "'" and word[-1] in "aeiu":
-        return word[:-2]
-    return bare
+        return _TURKISH.sub("", word)
+    if word[0] < "\u0400":
+        return stemmer("el").stemWord(word)
+    return _cyrillic(word) if word[0] < "\u0530" else _ARABIC.sub("", word)
 
 
 def without_cases(key: str) -> str:
@@ -269,9 +260,6 @@ LANGUAGES: dict[str, frozenset[str]] = {
 _UNCASED_GRAMMAR = LANGUAGES.pop("uncased")
 LANGUAGE_SHOWS = 400  # first characters of a text that show its script
 _LATIN_STEMS = ("en", "de", "fr", "es", "it", "pt", "nl", "tr")
-_ARABIC_STEM = re.compile(
-    r"^(?:و?(?:ال|بال|كال|فال|لل)|و|ب|ل|ف)?(\w{3,}?)(?:هاي|ها|ان|ات|ون|ين|يه|هم|[هي])?$"
-)
 _HEBREW = frozenset("הובלמשכ")
 
 
@@ -335,8 +323,7 @@ def stems(form: str) -> tuple[str, ...]:
     if "\u0590" <= first < "\u0600":  # the, and, in, to, from: one letter each, before the word
         return (form[1:],) if len(form) > 3 and first in _HEBREW else ()
     if "\u0600" <= first < "\u0700":
-        found = _ARABIC_STEM.match(form)
-        return (found[1],) if found else ()
+        return (stemmer("ar").stemWord(form),)
     return (stemmer("hi").stemWord(form),) if "\u0900" <= first < "\u0980" else ()
 
 
@@ -423,7 +410,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
         forms.append("".join(parts))  # U.S. is found by US
     elif 2 < len(parts) <= 8 and "." not in whole and "-" not in whole:
         forms += [a + b for a, b in pairwise(parts)]  # getUserName is found by username
-    if "'" in whole and (bare := without_suffix(whole, True)) != whole:
+    if "'" in whole and (bare := _TURKISH.sub("", whole)) != whole:
         forms.append(bare)  # Ankara'da
     out: dict[str, None] = {}
     if token.startswith("__") and token.endswith("__"):
