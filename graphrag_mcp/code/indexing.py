@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from graphrag_mcp.code import links, report
 from graphrag_mcp.code.folders import by_folder
-from graphrag_mcp.index.communities import ClusterParams, Community, Leaf
+from graphrag_mcp.index.communities import ClusterParams, Leaf
 from graphrag_mcp.index.extract import UnitNames
 from graphrag_mcp.index.plugin import IndexingPlugin, Linked, Row
-from graphrag_mcp.index.report_content import Inside
+from graphrag_mcp.index.report_content import Topic
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.store.tables import Snapshot
 
@@ -30,8 +30,8 @@ class SourceCode(IndexingPlugin):
     def groups(self, units: Mapping[str, str], params: ClusterParams) -> Iterator[Leaf]:
         return by_folder(units, params)
 
-    def report(self, community: Community, inside: Inside, children: Sequence[Report]) -> Report:
-        return report.compose(community, inside, children)
+    def report(self, topic: Topic, children: Sequence[Report]) -> Report:
+        return report.compose(topic, children)
 
 
 PLUGIN = SourceCode()

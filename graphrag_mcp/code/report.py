@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from graphrag_mcp.code.symbols import PACKAGE_FILES
-from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EntityRow, Inside
+from graphrag_mcp.index.report_content import EntityRow, Topic
 from graphrag_mcp.index.report_extractive import Report, cited, outline, quotes_of
 from graphrag_mcp.index.report_sentences import Chosen, shown
 
@@ -20,17 +19,17 @@ TOLD = 10  # of them with a sentence of their own
 PACKAGES = frozenset(stem for stems in PACKAGE_FILES.values() for stem in stems)
 
 
-def compose(community: Community, inside: Inside, children: Sequence[Report]) -> Report:
+def compose(topic: Topic, children: Sequence[Report]) -> Report:
     """The report of a community of source code: what its parts hold, or what is defined in it, most
     used first."""
-    base = replace(outline(community, inside), title=inside.title)
+    base = replace(outline(topic), title=topic.title)
     if children:
         opening, described = _of_parts(children)
         names = [text.partition(":")[0] for text, _ in described]
         listing = [_listing("Holds", names, described)] if names else []
     else:
-        opening = list(_docstrings(inside))
-        symbols = [row for row in _heaviest_first(inside) if row.type in DEFINED]
+        opening = list(_docstrings(topic))
+        symbols = [row for row in _heaviest_first(topic) if row.type in DEFINED]
         symbols.sort(key=lambda row: DEFINED.index(row.type) // 5)  # methods last
         rows = [_of_row(row, f"{row.type} {row.title}") for row in symbols]
         listing = [_listing("Defines", [text for text, _ in rows], rows[:SHOWN])] if rows else []
@@ -49,8 +48,8 @@ def compose(community: Community, inside: Inside, children: Sequence[Report]) ->
     )
 
 
-def _heaviest_first(inside: Inside) -> list[EntityRow]:
-    return sorted(inside.entities.values(), key=lambda row: inside.place(row.id))
+def _heaviest_first(topic: Topic) -> list[EntityRow]:
+    return sorted(topic.entities, key=topic.place)
 
 
 def _of_parts(children: Sequence[Report]) -> tuple[list[Chosen], list[Chosen]]:
@@ -69,9 +68,9 @@ def _of_parts(children: Sequence[Report]) -> tuple[list[Chosen], list[Chosen]]:
     return opening[:1], parts
 
 
-def _docstrings(inside: Inside) -> Iterator[Chosen]:
+def _docstrings(topic: Topic) -> Iterator[Chosen]:
     """The docstrings of the modules, at most three; with their names where there are several."""
-    modules = [row for row in _heaviest_first(inside) if row.type == "module"]
+    modules = [row for row in _heaviest_first(topic) if row.type == "module"]
     texts = {
         module.id: module.description.replace(f"Module {module.title}.", " ") for module in modules
     }

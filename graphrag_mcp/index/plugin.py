@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from graphrag_mcp.index.communities import ClusterParams, Community, Leaf
+from graphrag_mcp.index.communities import ClusterParams, Leaf
 from graphrag_mcp.index.extract import UnitNames
 from graphrag_mcp.plugins import plugged, readers
 from graphrag_mcp.store.tables import rows_of
 
 if TYPE_CHECKING:
-    from graphrag_mcp.index.report_content import Inside
+    from graphrag_mcp.index.report_content import Topic
     from graphrag_mcp.index.report_extractive import Report
     from graphrag_mcp.store.tables import Snapshot
 
@@ -47,7 +47,7 @@ class IndexingPlugin(Protocol):
         """The groups of the text units of its documents; `units`: id -> uri of the document."""
         ...
 
-    def report(self, community: Community, inside: Inside, children: Sequence[Report]) -> Report:
+    def report(self, topic: Topic, children: Sequence[Report]) -> Report:
         """The report on such a group, without a model."""
         ...
 

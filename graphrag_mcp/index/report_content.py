@@ -1,16 +1,20 @@
-"""The content of a community for its report: its rows, its counts and its texts."""
+"""What the report of a community is made of: its rows, texts, documents and their summaries, read from the
+tables of a generation."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import nsmallest
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.store.tables import Snapshot, rows_of
+from graphrag_mcp.text.terms import content_id, lists_of
 
 Evidence = tuple[str, str]  # id of the text unit, sentence
 # Ids of a kind in the row of a report. With all of them an edit would write 100 KB for each
@@ -82,51 +86,88 @@ class Paper(NamedTuple):
     date: str = ""
 
 
-@dataclass(slots=True)
-class Inside:
-    """One community. `weight` of an entity is that of its relationships inside."""
+@dataclass(frozen=True, slots=True)
+class SummarisedText:
+    """A document, or a section of a long one, with its summary. `identity` is another one where the
+    text or the summary is; `unit` is the text unit that a reference leads to."""
 
-    entities: Mapping[str, EntityRow]
-    edges: Mapping[str, EdgeRow]
-    weight: Mapping[str, float]
-    n_units: int
-    relationship_ids: list[str]  # at most LISTED of a kind
-    text_unit_ids: list[str]
-    entity_ids: list[str] = field(default_factory=list)
-    order: list[str] = field(default_factory=list)  # the heaviest entities, at most LISTED
-    terms: Mapping[str, float] = field(default_factory=dict)  # what sets it apart, with weights
-    texts: Sequence[tuple[str, str]] = ()  # (id, text) of the text units that hold most terms
-    title: str = ""  # of a group that a plug-in made
+    document: str
+    identity: str
+    unit: str
+    title: str
+    date: str
+    text: str
+
+
+def summaries_by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, SummarisedText]:
+    """The summary of the text in which each text unit stands: that of the section, else of the document."""
+    if "summaries" not in snapshot.manifest.tables:
+        return {}
+    columns = ["document_id", "place", "char_start", "heading", "text", "sha"]
+    rows = snapshot.rows("summaries", columns=columns).to_pylist()
+    of = lists_of((row["document_id"], row) for row in sorted(rows, key=lambda row: row["place"]))
+    units = snapshot.rows("text_units", columns=["document_id", "char_start", "id"]).to_pylist()
+    units.sort(key=lambda row: (row["document_id"], row["char_start"]))
+    found: dict[str, SummarisedText] = {}
+    texts: dict[tuple[str, int], SummarisedText] = {}
+    for unit in units:
+        document, summaries = unit["document_id"], of.get(unit["document_id"], [])
+        summaries = [row for row in summaries if row["place"]] or summaries
+        if not summaries:
+            continue
+        at = max(bisect_right([row["char_start"] for row in summaries], unit["char_start"]) - 1, 0)
+        if (document, at) not in texts:
+            row, paper = summaries[at], papers[document]
+            title = f"{paper.title}: {row['heading']}" if row["heading"] else paper.title
+            identity = content_id("told", row["sha"], row["text"])
+            facts = unit["id"], title, paper.date, row["text"]
+            texts[document, at] = SummarisedText(document, identity, *facts)
+        found[unit["id"]] = texts[document, at]
+    return found
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A community with what its report may tell: its entities, and the relationships among them in order of
+    id. `worth`: the terms that set it apart, with weights; `texts`: (id, text) of the text units that hold most of
+    these; `title`: of a group that a plug-in made; `summaries`: those of its documents, where reports are told
+    from these, and `parts`, those of its children."""
+
+    community: Community
+    entities: Sequence[EntityRow]
+    edges: Sequence[EdgeRow]
+    worth: Mapping[str, float] = field(default_factory=dict)
+    texts: Sequence[tuple[str, str]] = ()
+    papers: Sequence[Paper] = ()
+    title: str = ""
     plugin: str = ""  # its name
-    papers: Sequence[Paper] = ()  # its documents
+    summaries: Sequence[SummarisedText] = ()
+    parts: Sequence[Sequence[SummarisedText]] = ()
 
-    def place(self, id: str) -> tuple[float, int, str, str]:
-        row = self.entities[id]
-        return -self.weight[id], -len(row.text_unit_ids), row.title, id
+    @cached_property
+    def units(self) -> Set[str]:
+        return units_of(self.community, self.entities)
 
+    @cached_property
+    def weight(self) -> dict[str, float]:
+        """Of each entity that of its relationships inside, whose fractions are added in order of id."""
+        weight = dict.fromkeys((row.id for row in self.entities), 0.0)
+        for edge in sorted(self.edges, key=lambda edge: edge.id):
+            weight[edge.source_id] += edge.weight
+            weight[edge.target_id] += edge.weight
+        return weight
 
-def inside_of(community: Community, rows: Iterable[EntityRow], edges: Iterable[EdgeRow]) -> Inside:
-    """`edges` in order of id, so that a sum of fractions is the same in every build."""
-    entities, links = {row.id: row for row in rows}, {edge.id: edge for edge in edges}
-    weight = dict.fromkeys(entities, 0.0)
-    for edge in links.values():
-        weight[edge.source_id] += edge.weight
-        weight[edge.target_id] += edge.weight
-    units = community.units or set().union(*(row.text_unit_ids for row in entities.values()))
-    inside = Inside(
-        entities,
-        links,
-        weight,
-        n_units=len(units),
-        relationship_ids=[edge.id for edge in nsmallest(LISTED, links.values(), _strength)],
-        text_unit_ids=nsmallest(LISTED, units),
-    )
-    inside.order = nsmallest(LISTED, entities, inside.place)
-    inside.entity_ids = inside.order if len(entities) > LISTED else sorted(inside.order)
-    if len(links) <= LISTED:
-        inside.relationship_ids.sort()
-    return inside
+    def place(self, row: EntityRow) -> tuple[float, int, str, str]:
+        """The heaviest entities come first."""
+        return -self.weight[row.id], -len(row.text_unit_ids), row.title, row.id
+
+    @cached_property
+    def heaviest(self) -> list[EntityRow]:
+        """At most LISTED."""
+        return nsmallest(LISTED, self.entities, self.place)
 
 
-def _strength(edge: EdgeRow) -> tuple[float, str]:
-    return -edge.weight, edge.id
+def units_of(community: Community, entities: Iterable[EntityRow]) -> Set[str]:
+    """The text units of a community; of one that an import brought, those that name its entities."""
+    units = set(community.units)
+    return units or {unit for row in entities for unit in row.text_unit_ids}

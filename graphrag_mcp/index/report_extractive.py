@@ -12,9 +12,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nsmallest
 
-from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import Inside
+from graphrag_mcp.index.report_content import LISTED, EdgeRow, Topic
 from graphrag_mcp.index.report_sentences import Chosen, chosen
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.references import reference, referenced_ids
@@ -32,7 +32,7 @@ FULL = 200  # text units of a report that is rated 10
 class Report:
     """What a report says; `findings` is a JSON list of {"summary", "explanation"}, `rank` is 0-10.
 
-    The lists of ids hold at most `report_content.LISTED` each; all members are in the table `communities`.
+    The lists of ids hold at most LISTED each; all members are in the table `communities`.
     """
 
     id: str
@@ -50,24 +50,22 @@ class Report:
     method: str = "extractive"
 
 
-def compose(
-    community: Community, inside: Inside, sentences: Sequence[Chosen] | None = None
-) -> Report:
+def compose(topic: Topic, sentences: Sequence[Chosen] | None = None) -> Report:
     """The report of one community, the same whatever the order of its input. `sentences`: those of its
     texts, where another process chose them (report_sentences.py)."""
-    found = chosen((inside.texts, inside.terms)) if sentences is None else sentences
+    found = chosen((topic.texts, topic.worth)) if sentences is None else sentences
     texts = [text for text, _ in found]
-    rows = [inside.entities[id] for id in inside.order[:NAMED]]
+    rows = topic.heaviest[:NAMED]
     of_several = [row for row in rows if len(row.text_unit_ids) > 1]
     names = [row.title for row in (of_several if len(of_several) >= PARTS else rows)]
-    headings = [paper.title for paper in inside.papers]
-    spoken = phrases([*headings, *(text for _, text in inside.texts)], inside.terms)
-    every = [text for _, text in inside.texts]
-    subjects = parts(inside.terms, [*names, *spoken], [*headings, *texts], SUBJECTS, texts=every)
-    base = outline(community, inside)
+    headings = [paper.title for paper in topic.papers]
+    every = [text for _, text in topic.texts]
+    spoken = phrases([*headings, *every], topic.worth)
+    subjects = parts(topic.worth, [*names, *spoken], [*headings, *texts], SUBJECTS, texts=every)
+    base = outline(topic)
     title = joined(subjects[:PARTS]) or base.title
     quoted = [cited(*sentence) for sentence in found]
-    counts = _counts(inside, subjects)
+    counts = _counts(topic, subjects)
     summary = " ".join(filter(None, [counts, *quoted[:SUMMARY]])) or base.summary
     findings = [
         {"summary": text, "explanation": explanation}
@@ -83,38 +81,44 @@ def compose(
     )
 
 
-def outline(community: Community, inside: Inside) -> Report:
+def outline(topic: Topic) -> Report:
     """The report without sentences: its rows, its text units, a rating, its heaviest names. The
     words of a model, of a plug-in or of an import are put over it."""
-    top = [inside.entities[id] for id in inside.order[:10]]
+    top, many = topic.heaviest[:10], len(topic.units)
     names = [one_line(row.title, 60) for row in top]
-    title = " · ".join(names[:PARTS]) or f"{counted(inside.n_units, 'texts')} without names"
+    title = " · ".join(names[:PARTS]) or f"{counted(many, 'texts')} without names"
     summary = cited(" · ".join(names), {unit for row in top for unit in row.text_unit_ids})
+    entities = [row.id for row in topic.heaviest]
+    edges = [edge.id for edge in nsmallest(LISTED, topic.edges, _strength)]
     return Report(
-        id=community.id,
-        level=community.level,
+        id=topic.community.id,
+        level=topic.community.level,
         title=title,
         summary=summary,
         full_content=f"# {title}\n\n{summary}",
-        rank=round(10 * min(1.0, math.log1p(inside.n_units) / math.log1p(FULL)), 1),
+        rank=round(10 * min(1.0, math.log1p(many) / math.log1p(FULL)), 1),
         rating_explanation="",
         findings="[]",
-        entity_ids=inside.entity_ids,
-        relationship_ids=inside.relationship_ids,
-        text_unit_ids=inside.text_unit_ids,
-        n_text_units=inside.n_units,
+        entity_ids=entities if len(topic.entities) > LISTED else sorted(entities),
+        relationship_ids=edges if len(topic.edges) > LISTED else sorted(edges),
+        text_unit_ids=nsmallest(LISTED, topic.units),
+        n_text_units=many,
     )
 
 
-def _counts(inside: Inside, subjects: Sequence[str]) -> str:
+def _strength(edge: EdgeRow) -> tuple[float, str]:
+    return -edge.weight, edge.id
+
+
+def _counts(topic: Topic, subjects: Sequence[str]) -> str:
     """How many documents of which years the community holds, and on what; nothing without text."""
-    if not inside.papers or not subjects:
+    if not topic.papers or not subjects:
         return ""
-    years = sorted(paper.date[:4] for paper in inside.papers if paper.date)
-    sentence = counted(len(inside.papers), "documents")
-    if 2 * len(years) >= len(inside.papers):
+    years = sorted(paper.date[:4] for paper in topic.papers if paper.date)
+    sentence = counted(len(topic.papers), "documents")
+    if 2 * len(years) >= len(topic.papers):
         sentence += f" of {years[0]}" + f"–{years[-1]}" * (years[0] < years[-1])
-    units = [unit for unit, _ in inside.texts] or inside.text_unit_ids[:CITED]
+    units = [unit for unit, _ in topic.texts] or nsmallest(CITED, topic.units)
     return cited(f"{sentence}, on {', '.join(subjects)}.", units)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +15,13 @@ from functools import lru_cache
 from pathlib import Path
 from string import Template
 
-from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Topic
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.packing.citations import replace_references
 from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import content_id, lists_of, terms
+from graphrag_mcp.text.terms import content_id, terms
 from graphrag_mcp.text.tokens import count_tokens
 
 COLUMNS = {
@@ -74,49 +71,6 @@ def prompt_from(settings: Settings, corpus_folder: Path) -> ReportPrompt:
     )
 
 
-# ---- summaries of documents -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SummarisedText:
-    """A document, or a section of a long one, with its summary. `identity` is another one where the
-    text or the summary is; `unit` is the text unit that a reference leads to."""
-
-    document: str
-    identity: str
-    unit: str
-    title: str
-    date: str
-    text: str
-
-
-def summaries_by_unit(snapshot: Snapshot, papers: Mapping[str, Paper]) -> dict[str, SummarisedText]:
-    """The summary of the text in which each text unit stands: that of the section, else of the document."""
-    if "summaries" not in snapshot.manifest.tables:
-        return {}
-    columns = ["document_id", "place", "char_start", "heading", "text", "sha"]
-    rows = snapshot.rows("summaries", columns=columns).to_pylist()
-    of = lists_of((row["document_id"], row) for row in sorted(rows, key=lambda row: row["place"]))
-    units = snapshot.rows("text_units", columns=["document_id", "char_start", "id"]).to_pylist()
-    units.sort(key=lambda row: (row["document_id"], row["char_start"]))
-    found: dict[str, SummarisedText] = {}
-    texts: dict[tuple[str, int], SummarisedText] = {}
-    for unit in units:
-        document, summaries = unit["document_id"], of.get(unit["document_id"], [])
-        summaries = [row for row in summaries if row["place"]] or summaries
-        if not summaries:
-            continue
-        at = max(bisect_right([row["char_start"] for row in summaries], unit["char_start"]) - 1, 0)
-        if (document, at) not in texts:
-            row, paper = summaries[at], papers[document]
-            title = f"{paper.title}: {row['heading']}" if row["heading"] else paper.title
-            identity = content_id("told", row["sha"], row["text"])
-            facts = unit["id"], title, paper.date, row["text"]
-            texts[document, at] = SummarisedText(document, identity, *facts)
-        found[unit["id"]] = texts[document, at]
-    return found
-
-
 # ---- lines ----------------------------------------------------------------------------------------
 
 
@@ -156,68 +110,54 @@ def _tokens(body: str) -> int:
     return count_tokens(f"1000,{body}\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A community with its entities and the relationships among them, and the summaries of its documents,
-    if reports are told from these: `parts` are those of its children, `worth` its characteristic terms."""
+def lines_of(topic: Topic) -> list[Line]:
+    """All lines of a topic, best first."""
+    return _of_summaries(topic) if topic.summaries else _of_rows(topic)
 
-    community: Community
-    entities: Sequence[EntityRow]
-    edges: Sequence[EdgeRow]
-    summaries: Sequence[SummarisedText] = ()
-    parts: Sequence[Sequence[SummarisedText]] = ()
-    worth: Mapping[str, float] | None = None
 
-    def lines(self) -> list[Line]:
-        """All lines, best first."""
-        return self._of_summaries() if self.summaries else self._of_rows()
+def _of_summaries(topic: Topic) -> list[Line]:
+    """Those first that hold most of the characteristic terms, but of each part one before the second
+    of any."""
+    value = {
+        text.identity: math.fsum(topic.worth.get(term, 0.0) for term in {*terms(text.text)})
+        for text in topic.summaries
+    }
+    part_of = {text.identity: at for at, part in enumerate(topic.parts) for text in part}
+    best = sorted(
+        topic.summaries, key=lambda text: (-round(value[text.identity], 9), text.identity)
+    )
+    found, before = list[tuple[int, Line]](), Counter[int]()
+    for text in best:
+        part = part_of.get(text.identity, -1)
+        ref, when = Ref(sources=(text.unit,)), text.date or "9999"
+        line = Line("Sources", (text.title, text.date, text.text), ref, f"{when} {text.title}")
+        found.append((before[part], line))
+        before[part] += 1
+    return [line for _, line in sorted(found, key=lambda pair: pair[0])]
 
-    def _of_summaries(self) -> list[Line]:
-        """Those first that hold most of the characteristic terms, but of each part one before the second
-        of any."""
-        worth = self.worth or {}
-        value = {
-            text.identity: math.fsum(worth.get(term, 0.0) for term in sorted(set(terms(text.text))))
-            for text in self.summaries
-        }
-        part_of = {text.identity: at for at, part in enumerate(self.parts) for text in part}
-        best = sorted(
-            self.summaries, key=lambda text: (-round(value[text.identity], 9), text.identity)
-        )
-        found, before = list[tuple[int, Line]](), Counter[int]()
-        for text in best:
-            part = part_of.get(text.identity, -1)
-            ref, when = Ref(sources=(text.unit,)), text.date or "9999"
-            line = Line("Sources", (text.title, text.date, text.text), ref, f"{when} {text.title}")
-            found.append((before[part], line))
-            before[part] += 1
-        return [line for _, line in sorted(found, key=lambda pair: pair[0])]
 
-    def _of_rows(self) -> list[Line]:
-        """The strongest relationships, each behind the two entities that it joins; then the other entities."""
-        weight = dict.fromkeys((row.id for row in self.entities), 0.0)
-        for edge in sorted(self.edges, key=lambda edge: edge.id):  # sums of fractions in one order
-            weight[edge.source_id] += edge.weight
-            weight[edge.target_id] += edge.weight
-        order = sorted(self.entities, key=lambda row: (-weight[row.id], row.title, row.id))
-        title = {row.id: row.title for row in order}
-        left = {
-            row.id: Line("Entities", (row.title, row.type, _said(row)), Ref(entities=(row.id,)))
-            for row in order
-        }
+def _of_rows(topic: Topic) -> list[Line]:
+    """The strongest relationships, each behind the two entities that it joins; then the other entities."""
+    weight = topic.weight
+    order = sorted(topic.entities, key=lambda row: (-weight[row.id], row.title, row.id))
+    title = {row.id: row.title for row in order}
+    left = {
+        row.id: Line("Entities", (row.title, row.type, _said(row)), Ref(entities=(row.id,)))
+        for row in order
+    }
 
-        def strength(edge: EdgeRow) -> tuple[float, float, str, str, str]:
-            ends = edge.source_id, edge.target_id
-            heavy = sum(weight[end] for end in ends)
-            return -edge.weight, -heavy, title[ends[0]], title[ends[1]], edge.id
+    def strength(edge: EdgeRow) -> tuple[float, float, str, str, str]:
+        ends = edge.source_id, edge.target_id
+        heavy = sum(weight[end] for end in ends)
+        return -edge.weight, -heavy, title[ends[0]], title[ends[1]], edge.id
 
-        lines: list[Line] = []
-        for edge in sorted(self.edges, key=strength):
-            ends = edge.source_id, edge.target_id
-            lines += [left.pop(end) for end in ends if end in left]
-            fields = title[ends[0]], title[ends[1]], _said(edge), f"{edge.weight:g}"
-            lines.append(Line("Relationships", fields, Ref(relationships=(edge.id,))))
-        return [*lines, *left.values()]
+    lines: list[Line] = []
+    for edge in sorted(topic.edges, key=strength):
+        ends = edge.source_id, edge.target_id
+        lines += [left.pop(end) for end in ends if end in left]
+        fields = title[ends[0]], title[ends[1]], _said(edge), f"{edge.weight:g}"
+        lines.append(Line("Relationships", fields, Ref(relationships=(edge.id,))))
+    return [*lines, *left.values()]
 
 
 def _said(row: EntityRow | EdgeRow) -> str:
@@ -250,7 +190,7 @@ class Prompted:
 def prompted(topic: Topic, parts: Sequence[Report] | None, tokens: int) -> Prompted | None:
     """The lines of a topic within so many tokens; where not all fit, behind the written reports on its
     `parts`. None where these are needed and are None: they are yet to be written."""
-    lines = topic.lines()
+    lines = lines_of(topic)
     kept = _fitting(lines, tokens)
     if len(kept) < len(lines):
         if parts is None:

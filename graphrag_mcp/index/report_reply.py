@@ -15,9 +15,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator
 
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow
-from graphrag_mcp.index.report_extractive import Report
-from graphrag_mcp.index.report_prompt import Prompted, Ref, ReportPrompt, Topic
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Topic
+from graphrag_mcp.index.report_extractive import Report, outline
+from graphrag_mcp.index.report_prompt import Prompted, Ref, ReportPrompt
 from graphrag_mcp.index.unsupported import numbers
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Ask
@@ -191,8 +191,10 @@ def no_source_of(numbers: Sequence[str]) -> str:
 # ---- the report -----------------------------------------------------------------------------------
 
 
-def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Report:
-    """The stored report. What the draft does not say (rows, text units, a rating) is as in `base`."""
+def finished(topic: Topic, shown: Prompted, draft: Draft, by: str = "llm") -> Report:
+    """The stored report. What the draft does not say (rows, text units, a rating) is as without a model.
+    `by`: who wrote it; any model is "llm"."""
+    base = outline(topic)
     entities = {row.id: row for row in topic.entities}
     edges = {edge.id: edge for edge in topic.edges}
 
@@ -221,7 +223,7 @@ def finished(topic: Topic, shown: Prompted, draft: Draft, base: Report) -> Repor
         summary=summary,
         full_content="\n\n".join([f"# {title}", summary, *sections]),
         findings=json.dumps(findings, ensure_ascii=False),
-        method="llm",
+        method=by if by.startswith("agent:") else "llm",
     )
     if draft.rating is None:
         return report

@@ -16,16 +16,9 @@ from functools import cached_property
 from typing import Any
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import Content, inside_of
-from graphrag_mcp.index.report_extractive import Report, outline
-from graphrag_mcp.index.report_prompt import (
-    Prompted,
-    Ref,
-    ReportPrompt,
-    SummarisedText,
-    Topic,
-    prompted,
-)
+from graphrag_mcp.index.report_content import SummarisedText, Topic
+from graphrag_mcp.index.report_extractive import Report
+from graphrag_mcp.index.report_prompt import Prompted, Ref, ReportPrompt, prompted
 from graphrag_mcp.index.report_reply import Draft, finished, parse_report, report_ask
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.asker import Asker, aside
@@ -40,18 +33,14 @@ ABOUT = "about"  # of a kept reply: what it was made of
 
 @dataclass
 class Writing:
-    """Reports by a model. `done` are those that need not be written; `extractive`: the report of a
-    community, from those of its children, without a model. `summaries`: of communities that are told
-    from these; `terms`: the characteristic ones of a community."""
+    """Reports by a model. `topic`: that of a community, by its id. `done` are those that need not be
+    written; `extractive`: the report of a topic, from those of its parts, without a model."""
 
     asker: Asker
     prompt: ReportPrompt
-    communities: Mapping[str, Community]
-    content: Content
+    topic: Callable[[str], Topic]
     done: Mapping[str, Report]
-    extractive: Callable[[str, Sequence[Report]], Report]
-    summaries: Mapping[str, Sequence[SummarisedText]] = field(default_factory=dict)
-    terms: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    extractive: Callable[[Topic, Sequence[Report]], Report]
     degraded: dict[str, str] = field(default_factory=dict)
     # these, and reports that a model made of such reports
     unsure: set[str] = field(default_factory=set)
@@ -60,17 +49,15 @@ class Writing:
     def __post_init__(self) -> None:
         self._earlier = Earlier(self.asker)
 
-    def wanted(self, community: Community) -> bool:
+    def wanted(self, topic: Topic) -> bool:
         """Is the model to be asked?"""
-        prompt = self.prompt
-        if prompt.levels and community.level >= prompt.levels:
+        prompt, many = self.prompt, len(topic.entities)
+        if prompt.levels and topic.community.level >= prompt.levels:
             return False
-        if community.id in self.summaries:
-            return len(self.summaries[community.id]) >= prompt.min_units
-        rows = map(self.content.entities.__getitem__, community.members)
-        units = community.units or {unit for row in rows for unit in row.text_unit_ids}
-        enough = len(units) >= prompt.min_units or len(community.members) >= MANY * prompt.min_size
-        return enough and len(community.members) >= prompt.min_size
+        if topic.summaries:
+            return len(topic.summaries) >= prompt.min_units
+        enough = len(topic.units) >= prompt.min_units or many >= MANY * prompt.min_size
+        return enough and many >= prompt.min_size
 
     async def all(self, ids: Sequence[str]) -> dict[str, Report]:
         """The reports of these communities, by id."""
@@ -84,16 +71,17 @@ class Writing:
     async def _written(self, id: str) -> Report:
         if id in self.done:
             return self.done[id]
-        community = self.communities[id]
-        report = await self._asked(community) if self.wanted(community) else None
-        return report or self.extractive(id, await self._children(community))
+        topic = self.topic(id)
+        report = await self._asked(topic) if self.wanted(topic) else None
+        return report or self.extractive(topic, await self._children(topic.community))
 
     async def _children(self, community: Community) -> list[Report]:
         return [await self._of(child) for child in community.children]
 
-    async def _asked(self, community: Community) -> Report | None:
+    async def _asked(self, topic: Topic) -> Report | None:
         """The report that a model writes; None where none answers."""
-        id, topic, tokens = community.id, self._topic(community), self.prompt.tokens
+        community, tokens = topic.community, self.prompt.tokens
+        id = community.id
         shown = await aside(prompted, topic, None if community.children else (), tokens)
         if shown is None:
             parts = await self._children(community)
@@ -113,30 +101,14 @@ class Writing:
             note = (
                 f"This was written when {same} of these {len(identity)} texts were as they are now."
             )
-            report = await aside(_finished, topic, then, draft, by)
+            report = await aside(finished, topic, then, draft, by)
             return replace(report, full_content=f"{report.full_content}\n\n{note}")
         answer = await self.asker.ask(ask)
         if answer.value is None:
             self.degraded[id] = answer.reason
             self.unsure.add(id)
             return None
-        return await aside(_finished, topic, shown, answer.value, answer.by)
-
-    def _topic(self, community: Community) -> Topic:
-        return Topic(
-            community,
-            [self.content.entities[member] for member in community.members],
-            self.content.edges[community.id],
-            self.summaries.get(community.id, ()),
-            [self.summaries.get(child, ()) for child in community.children],
-            self.terms.get(community.id),
-        )
-
-
-def _finished(topic: Topic, shown: Prompted, draft: Draft, by: str) -> Report:
-    base = outline(topic.community, inside_of(topic.community, topic.entities, topic.edges))
-    report = finished(topic, shown, draft, base)
-    return replace(report, method=by) if by.startswith("agent:") else report
+        return await aside(finished, topic, shown, answer.value, answer.by)
 
 
 def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:

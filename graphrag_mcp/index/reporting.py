@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, fields
 from heapq import nsmallest
 from os.path import commonprefix
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -23,17 +23,25 @@ from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import imported, plugin, report_extractive, report_sentences
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import Inside, Paper, content_of, inside_of
+from graphrag_mcp.index.report_content import (
+    Paper,
+    SummarisedText,
+    Topic,
+    content_of,
+    summaries_by_unit,
+    units_of,
+)
 from graphrag_mcp.index.report_extractive import Report
-from graphrag_mcp.index.report_prompt import SummarisedText, summaries_by_unit
 from graphrag_mcp.index.report_sentences import Chosen
-from graphrag_mcp.index.report_writing import Writing
 from graphrag_mcp.index.tree import imported_of
 from graphrag_mcp.store.schema import REPORT_FORM
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import content_id, lists_of, terms
 from graphrag_mcp.trust.fencing import masked, uncovered
+
+if TYPE_CHECKING:
+    from graphrag_mcp.index.report_writing import Writing
 
 AT_ONCE = 4096  # text units that are read at once
 BEGINNING, HEADS = 2_000, 5  # characters of a text, texts of a topic that are quoted
@@ -181,8 +189,9 @@ class Reporting:
         # In this process, but for the choice of sentences: to hand a whole community to another one
         # takes half as long as its report.
         for id, sentences in self._sentences([id for id in left if id not in asked]):
-            children = [self.done[child] for child in self.tree.communities[id].children]
-            self.done[id] = self._composed(id, children, sentences)
+            topic = self._topic(id)
+            children = [self.done[child] for child in topic.community.children]
+            self.done[id] = self._composed(topic, children, sentences)
         if writing and asked:
             written = writing.asker.start(writing.all(sorted(asked)))
             meanwhile()
@@ -206,7 +215,7 @@ class Reporting:
         for id in self.wanted:
             community = self.tree.communities[id]
             if (row := brought.report(community)) is not None:
-                base = report_extractive.outline(community, self._inside(community))
+                base = report_extractive.outline(self._topic(id))
                 self.done[id] = imported.report(row, base)
 
     def _asked(self, ids: Sequence[str], writing: Writing) -> set[str]:
@@ -215,7 +224,7 @@ class Reporting:
         asked: set[str] = set()
         for id in ids:
             community = self.tree.communities[id]
-            if not asked.isdisjoint(community.children) or writing.wanted(community):
+            if not asked.isdisjoint(community.children) or writing.wanted(self._topic(id)):
                 asked.add(id)
         return asked
 
@@ -225,16 +234,9 @@ class Reporting:
         models = self.models
         if models.reports is None:
             return None
-        return Writing(
-            models.asker,
-            models.reports,
-            self.tree.communities,
-            self.content,
-            self.done,
-            self._composed,
-            self.summaries,
-            self.tree.terms,
-        )
+        from graphrag_mcp.index.report_writing import Writing
+
+        return Writing(models.asker, models.reports, self._topic, self.done, self._composed)
 
     def _sentences(self, ids: Sequence[str]) -> Iterator[tuple[str, Sequence[Chosen] | None]]:
         """The communities, each with the sentences of its texts as another process chooses them; None
@@ -248,26 +250,28 @@ class Reporting:
         return ((id, next(found) if id in items else None) for id in ids)
 
     def _composed(
-        self, id: str, children: Sequence[Report], sentences: Sequence[Chosen] | None = None
+        self, topic: Topic, children: Sequence[Report], sentences: Sequence[Chosen] | None = None
     ) -> Report:
         """The report without a model. `sentences`: of its texts, where these are chosen."""
-        community = self.tree.communities[id]
-        inside = self._inside(community)
-        if inside.plugin:
-            return plugin.plugins()[inside.plugin].report(community, inside, children)
-        return report_extractive.compose(community, inside, sentences)
+        if topic.plugin:
+            return plugin.plugins()[topic.plugin].report(topic, children)
+        return report_extractive.compose(topic, sentences)
 
-    def _inside(self, community: Community) -> Inside:
-        id, content = community.id, self.content
-        rows = [content.entities[member] for member in community.members]
-        inside = inside_of(community, rows, content.edges[id])
-        inside.texts = self._texts(id)
-        inside.terms = self.tree.terms.get(id, {})
-        inside.title = self.tree.titles.get(id, "")
-        inside.plugin = self.tree.plugins.get(id, "")
-        documents = sorted({self._library.document_of[unit] for unit in community.units})
-        inside.papers = [self._library.papers[document] for document in documents]
-        return inside
+    def _topic(self, id: str) -> Topic:
+        community, library = self.tree.communities[id], self._library
+        documents = sorted({library.document_of[unit] for unit in community.units})
+        return Topic(
+            community,
+            [self.content.entities[member] for member in community.members],
+            self.content.edges[id],
+            self.tree.terms.get(id, {}),
+            self._texts(id),
+            [library.papers[document] for document in documents],
+            self.tree.titles.get(id, ""),
+            self.tree.plugins.get(id, ""),
+            self.summaries.get(id, ()),
+            [self.summaries.get(child, ()) for child in community.children],
+        )
 
     def _texts(self, id: str) -> report_sentences.Texts:
         """The texts whose sentences a report quotes."""
@@ -284,7 +288,7 @@ class Reporting:
         for id in self.wanted:
             weights = self.tree.terms.get(id, {})
             rows = map(self.content.entities.__getitem__, every[id].members)
-            units = every[id].units or {unit for row in rows for unit in row.text_unit_ids}
+            units = units_of(every[id], rows)
 
             def place(unit: str, weights: Mapping[str, float] = weights) -> tuple[float, str]:
                 shared = told.get(unit, set()) & weights.keys()

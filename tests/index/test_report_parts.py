@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.doctor.generations import digest
-from graphrag_mcp.index import report_content
+from graphrag_mcp.index import report_content, report_extractive
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.report_content import content_of, inside_of
+from graphrag_mcp.index.report_content import Topic, content_of
+from graphrag_mcp.index.report_extractive import outline
 from graphrag_mcp.index.tree import stored_tree
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, rows_of
@@ -44,7 +45,8 @@ def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path,
     letters(folder)
     corpus = tmp_path_factory.mktemp("index") / "c"
     with pytest.MonkeyPatch.context() as smaller:
-        smaller.setattr(report_content, "LISTED", 20)
+        for module in (report_content, report_extractive):
+            smaller.setattr(module, "LISTED", 20)
         yield folder, corpus, put(corpus, folder)
 
 
@@ -54,12 +56,13 @@ def test_numbers_are_of_the_whole_community_and_lists_are_short(town: tuple[Path
     content = content_of(snapshot, tree, set(tree.communities))
     largest = max(tree.communities.values(), key=lambda one: len(one.members))
     rows = [content.entities[id] for id in largest.members]
-    found = inside_of(largest, rows, content.edges[largest.id])
+    topic = Topic(largest, rows, content.edges[largest.id])
+    found = outline(topic)
     edges = rows_of(snapshot.rows("relationships", columns=["id", "source_id", "target_id"]))
     inside = [id for id, *ends in edges if {*ends} <= set(largest.members)]
-    assert sorted(found.edges) == sorted(inside)
-    assert len(found.entities) == len(largest.members) > report_content.LISTED == len(found.entity_ids)
-    assert found.n_units == len(largest.units)
+    assert sorted(edge.id for edge in topic.edges) == sorted(inside)
+    assert len(largest.members) > report_extractive.LISTED == len(found.entity_ids)
+    assert found.n_text_units == len(largest.units)
 
 
 def test_an_edit_deep_inside_a_large_community_leads_where_a_fresh_index_does(

@@ -9,8 +9,9 @@ import random
 import re
 from dataclasses import replace
 
-from graphrag_mcp.index.report_extractive import quotes_of
-from graphrag_mcp.index.report_prompt import ReportPrompt, Topic, prompted
+from graphrag_mcp.index.report_content import Topic
+from graphrag_mcp.index.report_extractive import outline, quotes_of
+from graphrag_mcp.index.report_prompt import ReportPrompt, lines_of, prompted
 from graphrag_mcp.index.report_reply import (
     Draft,
     checked,
@@ -126,7 +127,7 @@ def test_text_of_documents_ends_no_tag_and_brings_no_references():
 def test_no_budget_is_ever_passed_and_what_is_left_out_is_said():
     endless = described(given_of(ENGLISH), "It was a very large guild with many members. " * 500)
     for given, reports in (family(), family((30, 30)), (given_of(list(many(60, 150))), ()), (given_of(CHINESE * 3), ()), (endless, ())):
-        whole = len(given.lines())
+        whole = len(lines_of(given))
         for tokens in (150, 350, 700, 1500, 4000, 8000):
             shown = prompted(given, reports, tokens)
             assert count_tokens(shown.text) <= tokens
@@ -148,7 +149,7 @@ def test_a_model_is_asked_and_its_report_is_stored():
     asker = Asker(None, ScriptedChat([(r"rating_explanation", json.dumps(said))]), None)
     answer = asker.wait(asker.ask(report_ask(shown, PROMPT)))
     asker.close()
-    report = finished(given, shown, answer.value, extractive_report(given.community, given.entities, given.edges))
+    report = finished(given, shown, answer.value)
     assert (report.title, report.rank, report.method) == ("The Guild", 6.0, "llm") and resolves(report, given)
 
 
@@ -156,8 +157,7 @@ def test_a_model_is_asked_and_its_report_is_stored():
 
 
 def made_of(given, draft, tokens=WIDE, parts=()):
-    base = extractive_report(given.community, given.entities, given.edges)
-    return base, finished(given, prompted(given, parts, tokens), draft, base)
+    return outline(given), finished(given, prompted(given, parts, tokens), draft)
 
 
 def test_numbers_become_content_ids_with_the_text_units_they_rest_on():

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from graphrag_mcp.index.communities import Community
-from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper, inside_of
+from graphrag_mcp.index.report_content import EdgeRow, EntityRow, Paper, Topic
 from graphrag_mcp.index.report_extractive import Report, compose
 
 
@@ -23,6 +22,5 @@ def extractive_report(
     members = set(community.members)
     entities = [row for row in entities if row.id in members]
     inner = [edge for edge in edges if edge.source_id in members and edge.target_id in members]
-    inside = inside_of(community, entities, sorted(inner, key=lambda edge: edge.id))
     texts = texts or sorted({evidence for row in [*entities, *inner] for evidence in row.evidence})
-    return compose(community, replace(inside, terms=weights or {}, texts=texts, papers=papers))
+    return compose(Topic(community, entities, inner, weights or {}, texts, papers))
