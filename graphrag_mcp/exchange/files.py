@@ -371,6 +371,10 @@ class Foreign:
     faults: list[tuple[str, str]] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
 
+    def by_hand(self, row: SourceEntity | SourceRelation) -> bool:
+        """Was it made in an index of ours by an edit alone?"""
+        return self.program == "graphrag-mcp" and not row.units
+
     def opened(
         self, name: str, read: Callable[[], T | None], expected: bool = True, needed: bool = True
     ) -> T | None:

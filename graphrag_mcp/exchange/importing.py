@@ -14,17 +14,19 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import BadInput
+from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.exchange import files, graphrag, lightrag
 from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, SourceUnit
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.derive import unit_ids
+from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.run import Progress, Run
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.packing.references import reference
@@ -178,7 +180,8 @@ class _Writer:
             if (units := self._known(relation.units)) and source and target:
                 found.append((source, target, relation, units))
         why = "no text unit that is there holds them, or an end has no name"
-        lost = len(self.foreign.relations) - len(found)
+        by_hand = sum(map(self.foreign.by_hand, self.foreign.relations))
+        lost = len(self.foreign.relations) - len(found) - by_hand
         self.foreign.note(lost, "relationships", f"left out, {why}")
         return found
 
@@ -192,7 +195,7 @@ class _Writer:
             key = key_of(entity)
             units = self._known(entity.units)
             if not units or not key:
-                lost += 1
+                lost += not self.foreign.by_hand(entity)
                 continue
             name = imported.Name(key, entity.title, entity.type or "unknown", entity.description)
             # Its other names go with its first unit, unless one is an entity of its own.
@@ -367,6 +370,7 @@ def import_folder(
     # no one is asked.
     asked = replace(settings, max_calls=-1)
     result = index_documents(corpus, IndexRequest(), asked, progress=progress, bring=bring)
+    again = bool(_created(corpus, foreign))
     if foreign.program == "graphrag-mcp" and foreign.summaries:
         from graphrag_mcp.index.summaries_stage import take_in
 
@@ -375,9 +379,30 @@ def import_folder(
             foreign.notes.append(
                 f"{counted(lost, 'summaries')} of no text that is here are left out"
             )
-        if taken:
-            index_documents(corpus, IndexRequest(), asked, progress=progress)
+        again |= bool(taken)
+    if again:
+        index_documents(corpus, IndexRequest(), asked, progress=progress)
     return result, foreign.notes
+
+
+def _created(corpus: Path, foreign: Foreign) -> int:
+    """Make the entities and relationships that people made in an index of ours, as edits: how many were not
+    there."""
+    wishes: list[tuple[Target, Row]] = []
+    for entity in filter(foreign.by_hand, foreign.entities):
+        fields: Row = {"type": entity.type, "description": entity.description}
+        wishes.append((Target((key_of(entity),), (entity.title,)), fields))
+    for relation in filter(foreign.by_hand, foreign.relations):
+        fields = {"description": relation.description, "keywords": relation.keywords}
+        forms = relation.source, relation.target
+        keys = normalise_name(forms[0]), normalise_name(forms[1])
+        wishes.append((Target(keys, forms), {**fields, "weight": relation.weight}))
+    made = 0
+    for target, fields in wishes:
+        given = {name: value for name, value in fields.items() if value}
+        with suppress(BadInput, NotFound):  # it is there, or one of its ends is not
+            made += bool(edit(corpus, Wish("create", [target], given, "import"), False).undo_id)
+    return made
 
 
 def _bring(foreign: Foreign, source: str, run: Run, plan: Plan) -> None:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
+from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
@@ -104,6 +105,28 @@ def test_what_was_exported_and_imported_is_exported_the_same(tmp_path: Path) -> 
             for row in (*first[name].values(), *second[name].values()):
                 del row["text_unit_ids"]
         assert first[name] == second[name], name
+    assert doctor(tmp_path / "again") == []
+
+
+def test_what_people_made_by_hand_comes_with_an_export_of_ours(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("Mara Quill founded the Lantern Guild. Mara Quill left it.", "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(folder),)), Settings())
+    archive, guild = ("quill archive", "Quill Archive"), ("lantern guild", "Lantern Guild")
+    both = Target((archive[0], guild[0]), (archive[1], guild[1]))
+    for wish in (
+        Wish("create", [Target(archive[:1], archive[1:])], {"type": "organization"}, "me"),
+        Wish("create", [both], {"description": "It keeps its papers.", "weight": 3}, "me"),
+    ):
+        edit(tmp_path / "c", wish, dry_run=False)
+    export(open_snapshot(tmp_path / "c"), tmp_path / "out")
+    for _ in range(2):  # the second time changes nothing
+        assert bring(tmp_path / "again", tmp_path / "out")[1] == []
+        found = open_snapshot(tmp_path / "again")
+        (made,) = [row for row in found.rows("entities").to_pylist() if row["title"] == "Quill Archive"]
+        assert made["type"] == "organization" and made["degree"] == 1 and found.manifest.parameters["edits"] == 2
+        assert "It keeps its papers." in found.rows("relationships")["description"].to_pylist()
     assert doctor(tmp_path / "again") == []
 
 
