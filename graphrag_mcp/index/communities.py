@@ -203,16 +203,17 @@ def tree_with(
     entities: Mapping[str, Sequence[str]],
     links: Edges,
     plugged: Mapping[str, Sequence[Leaf]] | None = None,
+    given: Mapping[str, Way] | None = None,
 ) -> Hierarchy:
     """The hierarchy of text units that are divided. `entities`: the text units of each; an entity
     without any is where its links lead. `plugged`: by plug-in the leaves of text units that are not in
-    `ways`."""
+    `ways`; `given`: the ways of other entities."""
     path, every = dict(ways), plugged or {}
     for name, leaves in every.items():
         for leaf in leaves:
             path.update((unit, (f"{name} {leaf.way[0]}", *leaf.way[1:])) for unit in leaf.units)
     units = {*path}
-    path |= _placed(entities, path)
+    path |= _placed(entities, path) | dict(given or {})
     _follow_links(path, links)
     tree = hierarchy_of(path, units)
     titles: dict[str, str] = {}

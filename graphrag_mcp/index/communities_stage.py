@@ -11,10 +11,10 @@ from functools import partial
 
 from graphrag_mcp.index.communities import ClusterParams, Hierarchy
 from graphrag_mcp.index.graph import graph_to_table
+from graphrag_mcp.index.losses import pending
 from graphrag_mcp.index.reporting import COLUMNS, Reporting, changed, fingerprints, library_of
 from graphrag_mcp.index.run import Run
 from graphrag_mcp.index.tree import compare, links_of, topics_ahead, tree_of
-from graphrag_mcp.index.units import pending
 from graphrag_mcp.index.vectors import Vectors, missing
 from graphrag_mcp.store.schema import VECTOR_FORM, VECTORS
 from graphrag_mcp.store.tables import Change

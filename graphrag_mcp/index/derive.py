@@ -72,11 +72,8 @@ def derive(
     if imported:
         cuts = imported.cut(text, params)
     else:
-        breaks = outline.breaks(text) if outline else None
-        pages, headers = places.divisions(document.places), places.headers(document)
-        cuts = [(unit, None) for unit in chunk(text, params, breaks, pages, headers)]
-    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
-    row |= {"n": 0, "metadata": metadata_json(document.metadata)}
+        cuts = [(unit, None) for unit in units_of(document, params, outline)]
+    row = row_of(document)
     note = imported is None and is_note(document.uri, document.metadata)
     rows = DocumentRows(row, plugin=outline.by if outline else "", note=note)
     rows.links = rows_of_links(row["id"], document.uri, text, document.links)
@@ -118,6 +115,20 @@ def derive(
                 known_as = {"id": row["id"], "uri": document.uri}
                 rows.facts[name] = {**known_as, "facts": facts, "links": plugin.UNLINKED}
     return rows
+
+
+def units_of(
+    document: Document, params: ChunkParams, outline: plugins.Outline | None
+) -> list[Unit]:
+    """The text units of a document that no import cut."""
+    breaks = outline.breaks(document.text) if outline else None
+    pages, headers = places.divisions(document.places), places.headers(document)
+    return chunk(document.text, params, breaks, pages, headers)
+
+
+def row_of(document: Document) -> Row:
+    row = {name: getattr(document, name) for name in ("id", "uri", "title", "text", "created")}
+    return row | {"n": 0, "metadata": metadata_json(document.metadata)}
 
 
 def derive_item(item: tuple[Document | None, ChunkParams]) -> DocumentRows | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,12 +21,14 @@ from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.imported import segments as import_segments
 from graphrag_mcp.index.merge import merge
 from graphrag_mcp.index.run import Row, Run, commit_draft
-from graphrag_mcp.index.units import Context, Reading, begin, settle
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append
 from graphrag_mcp.store.tables import Change, Snapshot, notes_of, rows_of, values_of
 from graphrag_mcp.text.terms import content_id
+
+if TYPE_CHECKING:
+    from graphrag_mcp.index.units import Reading
 
 # Passages of documents of plug-ins that count as one in the size of a batch: the last batch links all of
 # them, so that others save no memory, and what they merge is merged again.
@@ -78,6 +80,8 @@ class Batch:
 
     def ask(self, run: Run, document: Document, rows: DocumentRows) -> None:
         """Have the new text units of a document read by a model."""
+        from graphrag_mcp.index.units import Context, begin
+
         context = Context(document.uri, document.title, document.text, document.metadata)
         starts = {row["id"]: row["char_start"] for row in rows.units}
         for id, unit in rows.fresh.items():
@@ -130,6 +134,7 @@ def commit_batch(
         changes = _merged(run, snapshot, batch, set(old_units) - batch.kept, numbers, last, moved)
     with run.stage("write"):
         run.write(changes)
+        segments = [*run.draft.segments, *segments]
         commit_draft(run, sources, segments, numbers, moved, topics)
 
 
@@ -153,7 +158,11 @@ def _merged(
 ) -> dict[str, Change]:
     """Changes of the graph and of what models said, whose answers it waits for; `moved` gains
     counters."""
-    read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
+    read: dict[str, list[Row]] = {"pending": [], "losses": []}
+    if batch.readings or batch.unread:
+        from graphrag_mcp.index.units import settle
+
+        read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
     run.losses += read["losses"]
     units = gone_units | batch.fresh.keys()
     of_batch = set(gone_units)

@@ -6,7 +6,6 @@ back."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +13,13 @@ from typing import Any
 
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.merge import Changed, Merge, merge
-from graphrag_mcp.index.run import Run, forgotten
+from graphrag_mcp.index.run import Run, commit_draft
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.diff import Plan
 from graphrag_mcp.store import edit_log as logs
 from graphrag_mcp.store import segments as segment_store
-from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import APPLIED, LogRow, Overlay, fold
-from graphrag_mcp.store.manifest import Manifest, commit, now
+from graphrag_mcp.store.manifest import Manifest, now
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
 
 # manifest parameter: entity id -> the number behind its alias, of those that edits took away
@@ -30,40 +29,38 @@ NEXT = "u"  # the kind of number that undo ids are made of
 BY_INDEX = "index_documents"
 
 
+def editing(folder: Path, manifest: Manifest | None) -> Run:
+    """A run that reads no documents. Only the holder of the writer's lock may write with it."""
+    return Run(folder, Settings(), manifest, lambda *_: None, lambda: False)
+
+
 def catch_up(run: Run) -> None:
     """Let the tables follow the log: they are new, or what was removed is asked for."""
     manifest = run.manifest
     if manifest is None or manifest.parameters.get(APPLIED, 0) == len(run.edits.log):
         return
     numbers = dict(manifest.next)
-    snapshot = run.snapshot_before()
-    overlay, merged = merged_with(snapshot, run.edits.log, manifest, numbers)
-    segments, applied = manifest.segments, len(overlay.log)
-    run.manifest = written(run.folder, manifest, segments, merged, numbers, applied)
+    overlay, merged = merged_with(run.snapshot(), run.edits.log, manifest, numbers)
+    write(run, manifest.segments, merged, numbers, len(overlay.log))
 
 
 def lift(run: Run, plan: Plan) -> None:
     """What was removed and is asked for by name comes back; that is written down first."""
     uris = [*plan.asked, *sorted({edit.uri for edit in run.brought} & run.edits.removed.keys())]
-    if not uris or run.manifest is None:
-        return
-    row, run.manifest = of_documents(run.folder, run.manifest, "restore", uris, BY_INDEX)
-    run.edits = fold([*run.edits.log, row])
+    if uris and run.manifest is not None:
+        run.edits = fold([*run.edits.log, of_documents(run, "restore", uris, BY_INDEX)])
 
 
-def of_documents(
-    folder: Path, manifest: Manifest, op: str, uris: Sequence[str], by: str
-) -> tuple[LogRow, Manifest]:
-    """Write a row about documents, which moves no table by itself; the row and the generation."""
+def of_documents(run: Run, op: str, uris: Sequence[str], by: str) -> LogRow:
+    """Write a row about documents, which moves no table by itself."""
+    manifest, kind = run.committed, segment_store.EDITS
     numbers = dict(manifest.next)
     row = LogRow(next_id(numbers), op, "document", tuple(uris), tuple(uris), {}, by, now())
-    kind = segment_store.EDITS
-    segments = segment_store.appended(folder, manifest, kind, logs.to_table([row]))
+    segments = segment_store.appended(run.folder, manifest, kind, logs.to_table([row]))
     applied = manifest.parameters.get(APPLIED, 0)
-    applied += applied == sum(
-        segment["rows"] for segment in manifest.segments if segment["kind"] == kind
-    )
-    return row, written(folder, manifest, segments, Merge(), numbers, applied)
+    applied += applied == sum(segment["rows"] for segment in manifest.of_kind(kind))
+    write(run, segments, Merge(), numbers, applied)
+    return row
 
 
 def next_id(numbers: dict[str, int]) -> str:
@@ -92,42 +89,25 @@ def merged_with(
     return new, merged
 
 
-def written(
-    folder: Path,
-    manifest: Manifest,
+def write(
+    run: Run,
     segments: Sequence[dict[str, Any]],
     merged: Merge,
     numbers: dict[str, int],
     applied: int,
-) -> Manifest:
-    """Commit a generation with these segments and rows. Only for the holder of the writer's lock."""
-    changes = {name: change for name, change in merged.changes.items() if _is_something(change)}
-    changes |= forgotten(changes, manifest.tables)
-    versions = tables.apply(folder, manifest, changes) if changes else manifest.tables
-    counters = Counter(manifest.counters)
-    counters.update(entities=merged.entities, relationships=merged.relationships)
-    parameters = {**manifest.parameters, APPLIED: applied}
+) -> None:
+    """Commit a generation with these segments and rows, which follow `applied` rows of the log."""
+    manifest = run.committed
+    run.parameters = {**manifest.parameters, APPLIED: applied}
     lost = dict(manifest.parameters.get(NUMBERS, {}))  # of entities that went by an edit
-    if removed := vanished(changes.get("entities", Change())):
-        rows = Snapshot(folder, manifest).by_key("entities", removed, "id", ["id", "n"])
-        lost |= dict(rows_of(rows))
+    if removed := vanished(merged.changes.get("entities", Change())):
+        lost |= dict(rows_of(run.snapshot().by_key("entities", removed, "id", ["id", "n"])))
     if lost:
-        parameters[NUMBERS] = dict(list(lost.items())[-MOST_NUMBERS:])
-    moves = moves_graph(merged)
-    kept = {"communities_generation": manifest.communities_generation} if moves else {}
-    new = manifest.following(
-        segments=list(segments),
-        tables=dict(versions),
-        counters=dict(counters),
-        next=dict(numbers),
-        parameters=parameters,
-        stale=["communities"] if moves or manifest.stale else [],
-        began=0,
-        **kept,
-    )
-    new = tables.with_open_questions(folder, manifest, new)
-    commit(folder, new)
-    return new
+        run.parameters[NUMBERS] = dict(list(lost.items())[-MOST_NUMBERS:])
+    if changes := {name: made for name, made in merged.changes.items() if _is_something(made)}:
+        run.write(changes)
+    moved = {"entities": merged.entities, "relationships": merged.relationships}
+    commit_draft(run, manifest.sources, segments, numbers, moved)
 
 
 def _is_something(change: Change) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.index.edit_commit import NEXT, merged_with, moves_graph, next_id, written
+from graphrag_mcp.index.edit_commit import NEXT, editing, merged_with, moves_graph, next_id, write
 from graphrag_mcp.index.merge import Merge
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.store import edit_log as logs
@@ -317,7 +317,7 @@ def _change(folder: Path, dry_run: bool, make: Make) -> EditResult:
         if not dry_run:
             kind, added = segment_store.EDITS, logs.to_table(rows)
             segments = segment_store.appended(folder, manifest, kind, added)
-            written(folder, manifest, segments, merged, numbers, len(every))
+            write(editing(folder, manifest), segments, merged, numbers, len(every))
         return result
 
 

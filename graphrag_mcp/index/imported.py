@@ -20,11 +20,10 @@ from typing_extensions import TypedDict
 from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index import communities
 from graphrag_mcp.index.chunk import ChunkParams, chunk
-from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts
-from graphrag_mcp.index.extract import Mentions, Named, StatedRelation, UnitNames
-from graphrag_mcp.index.places import locate
+from graphrag_mcp.index.communities import ClusterParams, Community, Hierarchy, Texts, Way
+from graphrag_mcp.index.extract import Mentions, StatedRelation, UnitNames
+from graphrag_mcp.index.extract.placing import Placing
 from graphrag_mcp.index.report_extractive import Report
-from graphrag_mcp.index.units import add, placed, sentence_of
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import segments as segment_store
 from graphrag_mcp.store import stored
@@ -32,7 +31,6 @@ from graphrag_mcp.store.manifest import REPAIR, Manifest
 from graphrag_mcp.store.segments import GRAPHS, IMPORTS
 from graphrag_mcp.store.stored import Count, Finite
 from graphrag_mcp.store.tables import Snapshot, values_of
-from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import Lines, content_id, lists_of, normalise_name
 from graphrag_mcp.text.tokens import count_tokens
@@ -69,9 +67,10 @@ class _Graph(TypedDict):
 
 @dataclass
 class ImportedGraphs:
-    """What all imports of a corpus brought: communities by id, and reports."""
+    """What all imports of a corpus brought: by the top community, the communities of each of its entities,
+    coarsest first; and reports."""
 
-    communities: dict[str, Community] = field(default_factory=dict)
+    ways: dict[str, dict[str, Way]] = field(default_factory=dict)
     reports: dict[str, Row] = field(default_factory=dict)  # by the hash of their members
 
     def report(self, community: Community) -> Row | None:
@@ -79,17 +78,33 @@ class ImportedGraphs:
         found = self.reports.get(content_id(*community.members))
         return found.get(community.id) or next(iter(found.values())) if found else None
 
+    def fitting(self, entities: Container[str], edges: Edges) -> dict[str, Way]:
+        """The ways of the entities of top communities whose entities are all there, in no other one, and
+        linked with no stranger."""
+        root_of: dict[str, str] = {}
+        for root, ways in sorted(self.ways.items()):
+            if all(member in entities and member not in root_of for member in ways):
+                root_of |= dict.fromkeys(ways, root)
+        linked = {
+            root_of[one]
+            for ends in edges
+            for one, other in (ends[:2], ends[1::-1])
+            if one in root_of and other not in root_of
+        }
+        return {id: self.ways[root][id] for id, root in root_of.items() if root not in linked}
+
 
 def imported_graphs(snapshot: Snapshot) -> ImportedGraphs:
     """From the log of imports; the last word of each import counts."""
     found = ImportedGraphs()
     for _, data in sorted(_latest(snapshot.folder, snapshot.manifest).items()):
         body = _read(data, _Graph)
-        children = lists_of((entry["parent"], entry["id"]) for entry in body["communities"])
-        for entry in body["communities"]:
-            below, members = tuple(sorted(children[entry["id"]])), tuple(entry["members"])
-            community = Community(entry["id"], entry["level"], entry["parent"], below, members)
-            found.communities.setdefault(community.id, community)
+        ways: dict[str, Way] = {}
+        for entry in body["communities"]:  # parents come before children
+            for member in entry["members"]:
+                ways[member] = (*ways.get(member, ()), entry["id"])
+        for root, pairs in lists_of((way[0], (id, way)) for id, way in ways.items()).items():
+            found.ways.setdefault(root, dict(pairs))
         for report in body["reports"]:
             found.reports.setdefault(content_id(*report["members"]), {})[report["community"]] = (
                 report
@@ -106,53 +121,18 @@ def hierarchy(
 ) -> Hierarchy:
     """Imported subtrees that still fit, and the rest clustered as ever. A text unit belongs to the
     imported community of most of its entities where all of these are in one."""
-    kept = _fitting(found, entities, edges)
-    inside = [id for root in kept for id in _subtree(found, root)]
-    path: dict[str, tuple[str, ...]] = {}
-    for id in inside:  # parents come before children
-        for member in found.communities[id].members:
-            path[member] = (*path.get(member, ()), id)
-    ways_of: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
-    open_ = {unit for id, units in entities.items() if id not in path for unit in units}
-    for id in sorted(path.keys() & entities.keys()):
+    given = found.fitting(entities, edges)
+    left = {id: units for id, units in entities.items() if id not in given}
+    open_ = {unit for units in left.values() for unit in units}
+    ways_of: dict[str, Counter[Way]] = defaultdict(Counter)
+    for id in sorted(given):
         for unit in entities[id]:
-            ways_of[unit][path[id]] += 1
+            ways_of[unit][given[id]] += 1
     closed = ((unit, ways) for unit, ways in ways_of.items() if unit not in open_)
     placed = {unit: min(ways, key=lambda way: (-ways[way], way)) for unit, ways in closed}
-    left = {id: units for id, units in entities.items() if id not in path}
-    links = [edge for edge in edges if edge[0] not in path and edge[1] not in path]
-    rest = communities.cluster(communities.without(texts, placed), left, links, params)
-    every = dict(rest.communities)
-    for id in inside:
-        mine = tuple(sorted(unit for unit, way in placed.items() if id in way))
-        every[id] = replace(found.communities[id], units=mine)
-    order = sorted(every.values(), key=lambda community: (community.level, community.id))
-    return Hierarchy({community.id: community for community in order}, path | rest.path | placed)
-
-
-def _fitting(found: ImportedGraphs, entities: Container[str], edges: Edges) -> set[str]:
-    """Top communities whose entities are there, in no other one, and linked with no stranger."""
-    root_of: dict[str, str] = {}
-    kept: set[str] = set()
-    for id, community in sorted(found.communities.items()):
-        members = community.members
-        if not community.parent and all(
-            member in entities and member not in root_of for member in members
-        ):
-            kept.add(id)
-            root_of |= dict.fromkeys(members, id)
-    for ends in edges:
-        for one, other in (ends[:2], ends[1::-1]):
-            if one in root_of and other not in root_of:
-                kept.discard(root_of[one])
-    return kept
-
-
-def _subtree(found: ImportedGraphs, root: str) -> list[str]:
-    ids = [root]
-    for id in ids:
-        ids += found.communities[id].children
-    return ids
+    rest = communities.ways_of(communities.without(texts, placed), params, {})
+    links = [edge for edge in edges if edge[0] not in given and edge[1] not in given]
+    return communities.tree_with(rest | placed, left, links, given=given)
 
 
 def report(row: Row, base: Report) -> Report:
@@ -174,8 +154,6 @@ def report(row: Row, base: Report) -> Report:
 IMPORT_LOG = pa.schema([("uri", pa.string()), ("id", pa.string()), ("data", pa.string())])
 PREFIX = "import:"  # of `Document.file`; no folder's label holds a colon
 WHOLE = 1 << 40  # tokens: a unit as the import cut it is never cut again
-
-Spans = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,36 +228,25 @@ class DocumentRecord:
         names = UnitNames(unit_id, text, [], statements)
         if record is None:
             return names, []
-        spans = sentences(text)
-        places: dict[str, Spans] = {}
-        rows: dict[tuple[str, ...], Named] = {}
+        placing = Placing(unit_id, text, self.by, "\n")
         for name in map(self.names.__getitem__, record.names):
-            for form in (name.title, *name.aliases):
-                key = name.key if form is name.title else normalise_name(form)
-                if key and key not in places:
-                    places[key] = locate(text, form)
-            _add(rows, _named(unit_id, name, text, places[name.key], spans, self.by))
+            placing.find(name.key, name.title)
+            row = placing.row(name.key, name.title, name.type, name.description)
+            row.count = max(row.count, len(name.aliases) + 1)  # its own form is the commonest
+            placing.add(row, name.title)
             for rank, form in enumerate(name.aliases):
                 if key := normalise_name(form):
-                    other = Name(key, form, name.type, name.description)
-                    row = _named(unit_id, other, text, places.get(key, []), spans, self.by)
+                    placing.find(key, form)
+                    row = placing.row(key, form, name.type, name.description)
                     row.count, row.description = len(name.aliases) - rank, ""  # in the order given
                     row.alias_of = name.key if key != name.key else ""
-                    _add(rows, row)
-        names.named = list(rows.values())
-        for statement in map(self.statements.__getitem__, record.statements):
-            ends = (places.get(statement.source, []), places.get(statement.target, []))
-            words = f"{statement.source} {statement.target} {statement.description}"
-            start, end = sentence_of(text, spans, *ends, words)
-            stated = (
-                statement.source,
-                statement.target,
-                statement.description,
-                statement.keywords,
-                statement.weight,
-            )
-            statements.append(StatedRelation(*stated, start, end))
-        mentions = {(start, key) for key, found in places.items() for start, _ in found}
+                    placing.add(row, form)
+        names.named = list(placing.named.values())
+        for said in map(self.statements.__getitem__, record.statements):
+            words = f"{said.source} {said.target} {said.description}"
+            told = said.description, said.keywords, said.weight
+            statements.append(placing.stated(said.source, said.target, told, words))
+        mentions = {(start, key) for key, found in placing.found.items() for start, _ in found}
         mentions |= {(row.start, row.key) for row in names.named}
         return names, sorted(mentions)
 
@@ -346,16 +313,6 @@ def _passages(
 
 def _span(lines: Lines, start: int, end: int) -> Span:
     return Span(start, end, lines.at(start), lines.at(max(start, end - 1)))
-
-
-def _named(unit: str, name: Name, text: str, found: Spans, spans: Spans, by: str) -> Named:
-    at = placed(text, found, spans, f"{name.title} {name.description}")
-    count = max(len(found), 1, len(name.aliases) + 1)  # its own form is the commonest
-    return Named(name.key, unit, name.title, name.type, True, count, *at, "", name.description, by)
-
-
-def _add(rows: dict[tuple[str, ...], Named], row: Named) -> None:
-    add(rows, (row.key, row.type, row.form), row, "\n")
 
 
 # ---- the log of imports --------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""Counts of records that were left out of, or repaired in, replies of models and agents: as a
-sentence and as rows of the table `losses`."""
+"""What models and agents did not answer, as rows of the table `pending`; and counts of records that were left
+out of their replies, or repaired, as a sentence and as rows of the table `losses`."""
 
 from __future__ import annotations
 
@@ -34,6 +34,11 @@ class Losses:
         row: Row = {"id": f"{kind}:{unit}", "kind": kind, "subject": unit, "uri": uri}
         row |= {"dropped": sum(dropped.values()), "repaired": sum(repaired.values())}
         return row | {"reason": f"records of the reply {', '.join(parts)}"}
+
+
+def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
+    row = {"kind": kind, "subject": subject, "uri": uri, "reason": reason[:300]}
+    return {"id": f"{kind}:{subject}", **row}
 
 
 def counted(counts: Mapping[str, int]) -> Counter[str]:

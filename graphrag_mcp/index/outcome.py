@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from graphrag_mcp.index import vectors
 from graphrag_mcp.index.losses import RECORDS, refused_kinds, totals
@@ -45,24 +46,29 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
     alone = notes_alone(run.snapshot()) if run.manifest else ""
     kinds = ("text_units", "passages", "entities", "relationships", "communities")
     return IndexResult(
-        status=status,
-        corpus=run.folder.name,
+        **of_plan(run, plan, status, capped, alone, run.models.note, run.models.asker.note),
         done=done,
         total=done + len(plan.errors),
-        errors=plan.errors,
         counts=counts | {kind: counters.get(kind, 0) for kind in kinds},
-        skipped=dict(sorted(plan.found.skipped.items())),
-        skipped_files=plan.found.named,
         usage=run.models.asker.spent().record(),
         pending=pending,
         refused=refused,
         degraded=degraded,
-        hint=" ".join(
-            filter(None, [*plan.notes, capped, alone, run.models.note, run.models.asker.note])
-        ),
         losses=totals(run.losses),
         seconds={name: round(value, 3) for name, value in run.seconds.items()},
     )
+
+
+def of_plan(run: Run, plan: Plan, status: str, *notes: str) -> dict[str, Any]:
+    """The fields of a result that tell what was found to read."""
+    return {
+        "status": status,
+        "corpus": run.folder.name,
+        "errors": plan.errors,
+        "skipped": dict(sorted(plan.found.skipped.items())),
+        "skipped_files": plan.found.named,
+        "hint": " ".join(filter(None, [*plan.notes, *notes])),
+    }
 
 
 def _degraded(run: Run, rows: list[Row], kind: str = "") -> list[dict[str, str]]:

@@ -23,7 +23,6 @@ from graphrag_mcp.sources.read import Describe
 
 LANGUAGE = "that of the text in the picture, else English"
 MOST_WORDS = 400  # asked for
-LONGEST_DESCRIPTION = " ".join(["word"] * MOST_WORDS)
 LONGEST = 8_000  # characters that are kept of a description
 
 
@@ -40,31 +39,6 @@ def describer(
         return [Described(answer.value, answer.by, answer.reason) for answer in found]
 
     return lambda pictures: take(vision.start(answers(pictures)))
-
-
-def counter(
-    asker: Asker, folder: Path, settings: Settings, count: Callable[[str], None]
-) -> Describe | None:
-    """What stands in for `describer` in a dry run. Known descriptions are given. For every other
-    picture `count` is called once, with the words of the prompt, and a text is given that is as long
-    as the prompt lets a description be."""
-    if asker.vision is None:
-        return None
-    vision, prompt = asker.vision, _prompt(folder, settings)
-    counted: set[bytes] = set()
-
-    def described(picture: Picture) -> Described:
-        ask = _ask(prompt, picture)
-        if known := vision.known(ask):
-            return Described(known.value, known.by)
-        if reason := vision.refused(ask):
-            return Described("", reason=reason)
-        if picture.data not in counted:
-            counted.add(picture.data)
-            count(prompt)
-        return Described(LONGEST_DESCRIPTION, "estimate")
-
-    return lambda pictures: [described(picture) for picture in pictures]
 
 
 def _prompt(folder: Path, settings: Settings) -> str:

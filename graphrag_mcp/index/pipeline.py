@@ -30,6 +30,7 @@ from graphrag_mcp.index.run import (
     Progress,
     Run,
     commit_draft,
+    derives_all,
     of_this_release,
     parameters,
 )
@@ -84,11 +85,10 @@ def index_documents(
     try:
         if request.dry_run:
             from graphrag_mcp.index.dry_run import estimate
-            from graphrag_mcp.index.rereading import open_units
 
             manifest = of_this_release(folder, read(folder))
             run = Run(folder, settings, manifest, progress, cancelled)
-            return estimate(run, request, asker, open_units)
+            return estimate(run, request, asker)
         # A server's memory is not that of one call: it indexes, in other threads than the main one,
         # only what is little work.
         own_process = threading.current_thread() is threading.main_thread()
@@ -198,10 +198,7 @@ def _vector_bytes(run: Run) -> int:
 def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     run_parameters = parameters(run.settings, run.models)
     before = run.manifest.parameters if run.manifest else {}
-    rederive = run.manifest is not None and (
-        any(before.get(name) != value for name, value in run_parameters.items())
-        or (request.refresh_answers and run.models.extract is not None)
-    )
+    rederive = derives_all(run, request)
     again = set(plan.live) if rederive else set[str]()
     if not rederive and run.manifest is not None and run.models.extract is not None:
         from graphrag_mcp.index.rereading import open_units
@@ -229,7 +226,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     if run.manifest is not None and (
         run.manifest.parameters != run.parameters or plan.found.sources != run.manifest.sources
     ):
-        commit_draft(run, plan.found.sources, [], numbers, {})
+        commit_draft(run, plan.found.sources, run.manifest.segments, numbers, {})
 
 
 # ---- what is due besides the documents: asked before the stage that does it is imported ----------

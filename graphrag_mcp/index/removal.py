@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.index.edit_commit import of_documents, vanished
+from graphrag_mcp.index.edit_commit import editing, of_documents, vanished
 from graphrag_mcp.index.edits import LOCK_SECONDS
 from graphrag_mcp.index.merge import Merge, merge
 from graphrag_mcp.store import edit_log as logs
@@ -98,5 +98,4 @@ def loss(folder: Path, chosen: Chosen) -> tuple[dict[str, int], list[str]]:
 def write_down(folder: Path, chosen: Chosen, by: str) -> str:
     """Keep these documents out, durably; the id of the undo. Indexing takes their rows away."""
     with writer_lock(folder, LOCK_SECONDS):
-        row, _ = of_documents(folder, current(folder), "remove", chosen.uris, by)
-        return row.id
+        return of_documents(editing(folder, current(folder)), "remove", chosen.uris, by).id

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,6 +24,7 @@ from graphrag_mcp.store.manifest import DERIVATION, FORMAT, Manifest, commit
 from graphrag_mcp.store.schema import VECTORS
 from graphrag_mcp.store.segments import GRAPHS, live_documents
 from graphrag_mcp.store.tables import Change, Snapshot
+from graphrag_mcp.types import IndexRequest
 
 if TYPE_CHECKING:
     from graphrag_mcp.index.communities import Topics
@@ -64,6 +65,15 @@ def parameters(settings: Settings, chosen: Models) -> dict[str, Any]:
         # An index of an earlier release may have descriptions that a model joined.
         "descriptions": "",
     }
+
+
+def derives_all(run: Run, request: IndexRequest) -> bool:
+    """Are all documents derived again, since something else that their rows depend on is another now?"""
+    if run.manifest is None:
+        return False
+    before, now = run.manifest.parameters, parameters(run.settings, run.models)
+    another = any(before.get(name) != value for name, value in now.items())
+    return another or (request.refresh_answers and run.models.extract is not None)
 
 
 # ---- a run --------------------------------------------------------------------------------------
@@ -226,27 +236,28 @@ def forgotten(changes: Mapping[str, Change], named: Mapping[str, int]) -> dict[s
 def commit_draft(
     run: Run,
     sources: Mapping[str, Any],
-    segments: list[Row],
+    segments: Sequence[Row],
     numbers: Mapping[str, int],
     moved: Mapping[str, int],
     topics: bool = True,
 ) -> None:
-    """Commit what was written. Communities are stale where the texts or the graph are others; without
-    `topics` the texts that changed are in none."""
+    """Commit what was written, with all `segments` of the generation. Communities are stale where the texts
+    or the graph are others; without `topics` the texts that changed are in none."""
     old = run.manifest or Manifest(corpus=run.folder.name)
     counters = Counter(old.counters)
     counters.update(moved)
     versions = run.draft.tables
     tables_of_graph = ["entities", "relationships", *(["passages"] if topics else [])]
-    if run.models.reports is not None:  # which are written from summaries
+    if run.parameters.get("reports"):  # which are written from summaries
         tables_of_graph.append("summaries")
     stale = any(versions.get(name, 0) != old.tables.get(name, 0) for name in tables_of_graph)
-    stale |= any(segment["kind"] == GRAPHS for segment in segments)  # of imported communities
+    new = [segment for segment in segments if segment not in old.segments]
+    stale |= any(segment["kind"] == GRAPHS for segment in new)  # of imported communities
     kept = {"communities_generation": old.communities_generation} if stale else {}
     run.commit(
         old.following(
             **kept,
-            segments=[*old.segments, *segments],
+            segments=list(segments),
             tables=dict(versions),
             # An index of a release without one of the counters begins it at what is added.
             counters={name: max(count, 0) for name, count in counters.items()},

@@ -358,23 +358,6 @@ def settled(asker: Asker, part: Part, params: SummaryParams) -> Written | None:
     return None
 
 
-def texts_of(
-    asker: Asker, parts: Sequence[Part], params: SummaryParams
-) -> Iterator[tuple[Part, Written | None]]:
-    """The texts of a document that questions are about, each with what is `settled`: its sections, and of
-    several sections the whole as soon as each of these has a summary."""
-    summarised: list[tuple[Part, Summary]] = []
-    for part in parts:
-        known = settled(asker, part, params)
-        if known is None or known.by != OWN_WORDS:
-            yield part, known
-        if known is not None and known.summary is not None:
-            summarised.append((part, known.summary))
-    if len(parts) > 1 and len(summarised) == len(parts):
-        whole = whole_of(summarised, params.longest)
-        yield whole, settled(asker, whole, params)
-
-
 def whole_of(summarised: Sequence[tuple[Part, Summary]], longest: int = LONGEST) -> Part:
     """A document of several sections, as the text that their summaries make, of at most `longest`
     tokens: of more, each is cut, and of very many sections every n-th is there."""
@@ -387,11 +370,17 @@ def whole_of(summarised: Sequence[tuple[Part, Summary]], longest: int = LONGEST)
 
 
 async def summarise(
-    asker: Asker, documents: Sequence[Sequence[Part]], params: SummaryParams, asks: bool = True
+    asker: Asker,
+    documents: Sequence[Sequence[Part]],
+    params: SummaryParams,
+    asks: bool = True,
+    alone: bool = False,
 ) -> list[Written]:
     """The summaries of these documents, given as their sections: first of all sections, then of each
-    document that has several, made of theirs. Not `asks`: only those that the reply cache holds."""
-    sections = await _of_parts(asker, [part for parts in documents for part in parts], params, asks)
+    document that has several, made of theirs. Not `asks`: only those that the reply cache holds. `alone`:
+    no two texts share a question."""
+    most = (0 if alone else params.longest) if asks else None
+    sections = await _of_parts(asker, [part for parts in documents for part in parts], params, most)
     of = {section.part.id: section for section in sections}
     wholes, waiting = [], []
     for parts in (parts for parts in documents if len(parts) > 1):
@@ -402,15 +391,16 @@ async def summarise(
         else:
             whole = replace(parts[0], place=0)
             waiting.append(Written(whole, None, reason="its sections are not summarised yet"))
-    return [*sections, *await _of_parts(asker, wholes, params, asks), *waiting]
+    return [*sections, *await _of_parts(asker, wholes, params, most), *waiting]
 
 
 async def _of_parts(
-    asker: Asker, parts: Sequence[Part], params: SummaryParams, asks: bool
+    asker: Asker, parts: Sequence[Part], params: SummaryParams, most: int | None
 ) -> list[Written]:
+    """`most`: tokens of the texts of one question; None: none is asked."""
     found = {part.id: settled(asker, part, params) for part in parts}
-    missing = [part for part in parts if found[part.id] is None] if asks else []
-    calls = (_call(asker, call, params) for call in in_calls(missing, params.longest))
+    missing = [part for part in parts if found[part.id] is None and most is not None]
+    calls = (_call(asker, call, params) for call in in_calls(missing, most or 0))
     for written in await asyncio.gather(*calls):
         found |= {result.part.id: result for result in written}
     return [found[part.id] or Written(part, None) for part in parts]

@@ -11,6 +11,7 @@ from typing import Any
 
 from graphrag_mcp.index import documents, summarised
 from graphrag_mcp.index.graph import graph_to_table
+from graphrag_mcp.index.losses import pending
 from graphrag_mcp.index.models import with_tuned
 from graphrag_mcp.index.run import Run, commit_draft
 from graphrag_mcp.index.summaries import (
@@ -27,7 +28,6 @@ from graphrag_mcp.index.summaries import (
     summarise,
     whole_of,
 )
-from graphrag_mcp.index.units import pending
 from graphrag_mcp.llm.replies import BadReply, words
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import shared_replies
@@ -48,18 +48,10 @@ def summaries(run: Run, refresh: bool) -> None:
     models, snapshot, manifest = run.models, run.snapshot(), run.committed
     asks = models.extract is None or not models.asker.on
     fingerprint = models.summaries.fingerprint if models.summaries else ""
-    # all are made again, of the same replies
-    again = (refresh and asks) or fingerprint != manifest.parameters.get("summaries", "")
+    again, have = (refresh and asks) or of_another(run), summarised_documents(snapshot)
     open_ = snapshot.rows("pending", f"kind = '{KIND}'").to_pylist()
-    have = {*values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])}
-    asked = {row["subject"] for row in open_}
-    asked |= {correction.subject for correction in run.corrections if correction.kind == KIND}
-    due = [
-        row["id"]
-        for row in _documents(snapshot)
-        if again or row["id"] not in have or row["id"] in asked
-    ]
-    written = _written(run, due, asks)
+    wanted = [row["id"] for row in due(run, again)]
+    written = _written(run, wanted, asks)
     rows = [result.row() for result in written if result.summary is not None]
     left: list[Row] = []
     if asks:
@@ -68,7 +60,7 @@ def summaries(run: Run, refresh: bool) -> None:
     replaced = have if again else {row["document_id"] for row in rows}
     names = summarised.names_of(rows)
     # Also of an edited document without a summary: its old texts have the names of the last one.
-    named_before = summarised.corrected_documents(snapshot) if due or replaced else set[str]()
+    named_before = summarised.corrected_documents(snapshot) if wanted or replaced else set[str]()
     renamed = names.keys() | (named_before - (have - replaced))
     reasons = [{row["id"]: row["reason"] for row in every} for every in (open_, left)]
     if not rows and not again and not renamed and reasons[0] == reasons[1]:
@@ -89,14 +81,33 @@ def summaries(run: Run, refresh: bool) -> None:
     whole = documents.summarised(snapshot, sorted(have - replaced))
     whole |= {row["document_id"] for row in rows if row["place"] == 0}
     moved["summarised"] = len(whole) - manifest.counters.get("summarised", 0)
-    commit_draft(run, manifest.sources, [], numbers, moved)
+    commit_draft(run, manifest.sources, manifest.segments, numbers, moved)
 
 
-def _documents(snapshot: Snapshot) -> list[Row]:
-    """All but notes, which are written as short as they are to be, by uri."""
-    notes = notes_of(snapshot)
+def of_another(run: Run) -> bool:
+    """Were the summaries made otherwise than now, so that all are made again, of the same replies?"""
+    now = run.models.summaries.fingerprint if run.models.summaries else ""
+    return now != run.committed.parameters.get("summaries", "")
+
+
+def summarised_documents(snapshot: Snapshot) -> set[str]:
+    """The documents with a summary, of themselves or of a section."""
+    return {*values_of(snapshot.rows("summaries", columns=["document_id"])["document_id"])}
+
+
+def due(run: Run, again: bool) -> list[Row]:
+    """Documents (id, uri) whose summaries are to be made, in order of uri: those without one, and where a
+    question was left open or its answer replaced; all of them `again`. A note is as short as it is to be."""
+    snapshot = run.snapshot()
+    open_ = snapshot.rows("pending", f"kind = '{KIND}'", ["subject"])["subject"]
+    asked = {*values_of(open_), *(one.subject for one in run.corrections if one.kind == KIND)}
+    done = (
+        notes_of(snapshot)
+        if again
+        else notes_of(snapshot) | (summarised_documents(snapshot) - asked)
+    )
     rows = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
-    return sorted((row for row in rows if row["id"] not in notes), key=lambda row: row["uri"])
+    return sorted((row for row in rows if row["id"] not in done), key=lambda row: row["uri"])
 
 
 def _written(run: Run, ids: Sequence[str], asks: bool) -> list[Written]:

@@ -135,7 +135,7 @@ def tree_of(
     """The hierarchy of the text units and entities that there are; imports may have a part. `recluster`:
     also where the stored groups hold."""
     found = imported_of(snapshot)
-    by_import = found is not None and bool(found.communities)
+    by_import = found is not None and bool(found.ways)
     units_of = dict(rows_of(snapshot.rows("entities", columns=["id", "text_unit_ids"])))
     document_of = dict(rows_of(snapshot.rows("text_units", columns=["id", "document_id"])))
     outlined = {} if by_import else plugin.outlined_units(snapshot, document_of)

@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from graphrag_mcp.index import extraction, places
-from graphrag_mcp.index.extract import Named, StatedRelation, UnitNames
-from graphrag_mcp.index.losses import Losses
-from graphrag_mcp.index.records import EntityRecord, Records
+from graphrag_mcp.index.extract import StatedRelation, UnitNames
+from graphrag_mcp.index.extract.placing import Placing
+from graphrag_mcp.index.losses import Losses, pending
+from graphrag_mcp.index.records import Records
 from graphrag_mcp.llm.asker import NO_MODEL, Asker, aside
 from graphrag_mcp.sources.decode import find_title, front_matter, headings, top_title
 from graphrag_mcp.sources.formats import FORMATS
@@ -23,12 +24,10 @@ from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.citing import file_and_key
-from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import normalise_name
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
-Spans = list[tuple[int, int]]
 _JOINED = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")  # where a run-together name has its blanks
 LONGEST_PART = 150  # characters of a title or a heading in the line on a document
 HELD = 8  # documents whose headings are known at once
@@ -195,11 +194,6 @@ def settle(
     return rows
 
 
-def pending(kind: str, subject: str, uri: str, reason: str) -> Row:
-    row = {"kind": kind, "subject": subject, "uri": uri, "reason": reason[:300]}
-    return {"id": f"{kind}:{subject}", **row}
-
-
 def from_records(
     unit: str, text: str, records: Records, by: str, aliases: Mapping[str, str] | None = None
 ) -> UnitNames:
@@ -211,85 +205,34 @@ def from_records(
 
     An end of a relationship that is no entity of its own becomes one of type "unknown", so that
     nothing dangles."""
-    spans = sentences(text)
-    located: dict[str, Spans] = {}
-    named: dict[tuple[str, ...], Named] = {}
+    placing = Placing(unit, text, by)
+    statements: dict[tuple[str, str, str], StatedRelation] = {}
 
-    def place(name: str) -> tuple[str, Spans]:
+    def key_of(name: str) -> str:
         key = normalise_name(places.spelled(text, name))
-        if key and key not in located:
-            located[key] = places.locate(text, name)
-        return key, located.get(key, [])
+        placing.find(key, name)
+        return key
+
+    def add(key: str, name: str, kind: str, description: str) -> None:
+        placing.add(placing.row(key, places.spelled(text, name), kind, description))
 
     for entity in records.entities:
-        key, found = place(entity.name)
-        if key:  # the same name with two types keeps both
-            add(named, (key, entity.type), _named(unit, key, entity, text, found, spans, by))
-    known = {key for key, _ in named}
-    statements: dict[tuple[str, str, str], StatedRelation] = {}
+        if key := key_of(entity.name):  # the same name with two types keeps both
+            add(key, entity.name, entity.type, entity.description)
+    known = {row.key for row in placing.named.values()}
     for relation in records.relations:
-        (source, first), (target, second) = place(relation.source), place(relation.target)
+        source, target = key_of(relation.source), key_of(relation.target)
         if not source or not target:
             continue
-        ends = ((source, relation.source, first), (target, relation.target, second))
-        for key, name, found in ends:
+        for key, name in ((source, relation.source), (target, relation.target)):
             if key not in known:
                 known.add(key)
-                bare = EntityRecord(name, UNKNOWN, "")
-                add(named, (key, UNKNOWN), _named(unit, key, bare, text, found, spans, by))
+                add(key, name, UNKNOWN, "")
+        told = relation.description, ", ".join(relation.keywords), relation.strength
         words = f"{relation.source} {relation.target} {relation.description}"
-        start, end = sentence_of(text, spans, first, second, words)
-        keywords, description = ", ".join(relation.keywords), relation.description
-        statement = StatedRelation(
-            source, target, description, keywords, relation.strength, start, end
-        )
-        statements.setdefault((source, target, description), statement)
-    for row in named.values():
+        statement = placing.stated(source, target, told, words)
+        statements.setdefault((source, target, relation.description), statement)
+    for row in placing.named.values():
         spaced = normalise_name(_JOINED.sub(" ", row.form))  # of AnnaBerg: anna berg
         row.alias_of = (aliases or {}).get(row.key, "") or (spaced if spaced != row.key else "")
-    return UnitNames(unit, text, list(named.values()), list(statements.values()))
-
-
-def _named(
-    unit: str, key: str, record: EntityRecord, text: str, found: Spans, spans: Spans, by: str
-) -> Named:
-    form, count = places.spelled(text, record.name), max(len(found), 1)
-    at = placed(text, found, spans, f"{record.name} {record.description}")
-    return Named(key, unit, form, record.type, True, count, *at, "", record.description, by)
-
-
-def placed(text: str, found: Spans, spans: Spans, description: str) -> tuple[list[int], int, int]:
-    """Start, end, ... of the sentences that hold a name, and where it stands first. One that stands
-    nowhere literally is in the sentence with most words of the `description`."""
-    if not found:
-        start, end = places.best_sentence(text, spans, description)
-        return [start, end], start, end
-    holding = dict.fromkeys(
-        span for start, _ in found for span in spans if span[0] <= start < span[1]
-    )
-    return [edge for span in holding for edge in span] or [*found[0]], *found[0]
-
-
-def add(
-    named: dict[tuple[str, ...], Named], key: tuple[str, ...], row: Named, between: str = " "
-) -> None:
-    """One row under a key; said twice, both descriptions count."""
-    before = named.setdefault(key, row)
-    if row.description not in before.description:
-        before.description = f"{before.description}{between}{row.description}".strip()
-
-
-def sentence_of(
-    text: str, spans: Spans, first: Spans, second: Spans, description: str
-) -> tuple[int, int]:
-    """The shortest sentence with both names; else, of the sentences with one of them, the one with
-    most words of what is said; else, where neither stands in the text, of all sentences."""
-
-    def holding(found: Spans) -> set[tuple[int, int]]:
-        return {span for start, _ in found for span in spans if span[0] <= start < span[1]}
-
-    both = holding(first) & holding(second)
-    if both:
-        return min(both, key=lambda span: (span[1] - span[0], span))
-    either = sorted(holding(first) | holding(second))
-    return places.best_sentence(text, either or spans, description)
+    return UnitNames(unit, text, list(placing.named.values()), list(statements.values()))

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index import losses
@@ -22,9 +22,8 @@ from graphrag_mcp.index.models import TOP_LEVELS, Models, choose, reads_in_full
 from graphrag_mcp.index.records import Records
 from graphrag_mcp.index.report_reply import Draft, no_source_of
 from graphrag_mcp.index.reporting import Library, Reporting, library_of
-from graphrag_mcp.index.summaries import Summary, params_from, parts_of, texts_of
-from graphrag_mcp.index.summaries import ask as ask_for
-from graphrag_mcp.index.summaries_stage import COLUMNS
+from graphrag_mcp.index.summaries import Summary, params_from, parts_of, summarise
+from graphrag_mcp.index.summaries_stage import COLUMNS, summarised_documents
 from graphrag_mcp.index.summaries_stage import KIND as SUMMARY
 from graphrag_mcp.index.tree import stored_tree
 from graphrag_mcp.index.units import Context, stored
@@ -41,6 +40,7 @@ from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 
 Row = dict[str, Any]
+T = TypeVar("T")
 KINDS = ("extract", "summary", "report")  # of questions; texts change what a report is about
 MOST_ITEMS = 100
 READ_AT_ONCE = 50  # documents
@@ -93,12 +93,14 @@ class _Listener(Asker):
         self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None
     ) -> Answer[Any]:
         answer = await super().ask(ask)
-        self.hear(ask, not answer.by)
+        if not answer.by or ask.key in self._also:
+            self.open[ask.key] = ask
         return answer
 
-    def hear(self, ask: Ask[Any], is_open: bool) -> None:
-        if is_open or ask.key in self._also:
+    def known(self, ask: Ask[T]) -> Answer[T] | None:
+        if ask.key in self._also:
             self.open[ask.key] = ask
+        return super().known(ask)
 
 
 # ---- what agents take -------------------------------------------------------------------------------
@@ -372,8 +374,7 @@ def _top(snapshot: Snapshot, level: int) -> list[Row]:
 def _without_summary(snapshot: Snapshot, rows: Sequence[Row]) -> list[Row]:
     """Documents without a summary, or with sections without one, as rows of what is open. Notes need none."""
     rows = [row for row in rows if row["kind"] == SUMMARY]
-    have = set(snapshot.rows("summaries", columns=["document_id"])["document_id"].to_pylist())
-    have |= {row["subject"] for row in rows} | notes_of(snapshot)
+    have = summarised_documents(snapshot) | {row["subject"] for row in rows} | notes_of(snapshot)
     for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist():
         if row["id"] not in have:
             rows.append(
@@ -410,9 +411,7 @@ def _questions(
                     served = snapshot.served("documents", ids, COLUMNS)
                     documents = {document["id"]: document for document in served}
                 parts = parts_of(documents[id], params.longest) if id in documents else []
-                for part, written in texts_of(listener, parts, params):
-                    if written is None or also:
-                        listener.hear(ask_for([part], params), written is None)
+                listener.wait(summarise(listener, [parts], params, alone=True))
             elif row["kind"] == "report":
                 if tree is None:
                     tree, library = stored_tree(snapshot), library_of(snapshot)

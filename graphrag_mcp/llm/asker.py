@@ -70,7 +70,7 @@ async def aside(work: Callable[..., T], *arguments: Any, where: ThreadPoolExecut
 
 # of the texts of one embedding call together: some 6,000 tokens, which every server takes
 EMBED_CHARACTERS = 24_000
-NO_MODEL, BUDGET, STOPPED = "no model", "budget", "stopped"
+NO_MODEL, BUDGET, STOPPED, REHEARSED = "no model", "budget", "stopped", "dry run"
 FOR_AGENTS = "waits for an agent (claim_work)"
 CUT_OFF = "the reply was cut off"
 
@@ -184,6 +184,9 @@ class Asker:
         self.length = 0  # bytes of a vector of this index, as soon as there is one
         self.broken: list[str] = []  # reasons for which calls gave no answer
         self.note = ""  # what a caller should be told of the book
+        # In a dry run: what is told of each question in place of a model, and gives the reply that is
+        # read as the model's; "" for none. Nothing is kept.
+        self.rehearsal: Callable[[Ask[Any]], str] | None = None
 
     # ---- what there is --------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class Asker:
         """Keep a part of a reply of this model as the reply to this question."""
         from graphrag_mcp.store.reply_cache import Stored
 
-        if self.book is not None:
+        if self.book is not None and self.rehearsal is None:
             key = ask.key
             await self._save(self.book.put, [Stored(key, f"llm:{self.model}", ask.kind, text)])
             self._asked.add(key)
@@ -266,10 +269,6 @@ class Asker:
         ):
             return False
         return self.has_answers("refused")
-
-    def settled(self, key: str) -> bool:
-        """Is there nothing to ask about this question: it is answered, or was refused twice?"""
-        return self.answered(key) or bool(self._refusal(key))
 
     def answered(self, key: str) -> bool:
         """Does the book hold an answer to this question?"""
@@ -353,6 +352,10 @@ class Asker:
             return known
         if why := self._refusal(key) or self.why_off:
             return Answer(ask.without(), reason=why)
+        if self.rehearsal is not None:
+            reply = self.rehearsal(ask)
+            value = ask.parse(reply) if reply else ask.without()
+            return Answer(value, reason=REHEARSED, failed=True)  # nothing is asked once more
         landed = self._flying[key] = asyncio.get_running_loop().create_future()
         try:
             answer = await self._call(ask, key, on_text)

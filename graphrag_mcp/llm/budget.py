@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
+import tempfile
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from graphrag_mcp.llm import protocols
+from graphrag_mcp.text.tokens import count_tokens
 
+# The file of o200k_base in the cache of tiktoken.
+VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
 EMBEDDING = "embedding"  # the kind of a call for vectors
 
 
@@ -115,3 +122,21 @@ class Budget:
         reply = int(free) if reply and (cut or first) else reply
         cost = self.cost(kind, protocols.Usage(prompt, reply))
         return Reserved(kind, prompt + reply, cost, reply)
+
+
+def provider_tokens(text: str) -> int:
+    """Tokens that a provider counts: by tiktoken where its vocabulary is on this machine, else by
+    the counter of chunks, which is never below."""
+    encoding = _encoding()
+    return len(encoding.encode_ordinary(text)) if encoding else count_tokens(text)
+
+
+@cache
+def _encoding() -> Any:
+    """The tokenizer of OpenAI's models, or None: tiktoken would download a missing vocabulary."""
+    usual = Path(tempfile.gettempdir(), "data-gym-cache")
+    if not Path(os.environ.get("TIKTOKEN_CACHE_DIR", usual), VOCABULARY).is_file():
+        return None
+    import tiktoken
+
+    return tiktoken.get_encoding("o200k_base")
