@@ -108,14 +108,25 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def tree(archive: zipfile.ZipFile, name: str) -> Element | None:
-    """The XML of a part; None where there is none. ReadError where it is no XML."""
+    """The XML of a part without namespaces; None where there is none. ReadError where it is no XML."""
     data = part(archive, name)
     if not data:
         return None
     try:
-        return parsed(data)
+        root = parsed(data)
     except (ParseError, ValueError, LookupError) as error:
         raise ReadError(f"it is damaged: {name} is no XML") from error
+    for element in root.iter():
+        bare(element)
+    return root
+
+
+def bare(element: Element) -> None:
+    """Take away the namespaces of an element's names, which tell those of Office apart without them; of `id` and `r:id`
+    the latter counts."""
+    element.tag = local(element.tag)
+    for key in [key for key in element.keys() if key.startswith("{")]:
+        element.set(local(key), element.attrib.pop(key))
 
 
 def elements(archive: zipfile.ZipFile, name: str) -> list[Element]:
@@ -141,14 +152,6 @@ def links(
     return found
 
 
-def local(tag: str) -> str:
-    """The name of an element without its namespace."""
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def attribute(element: Element, name: str) -> str:
-    """An attribute by its name without a namespace; "" for none."""
-    for key, value in element.attrib.items():
-        if key == name or key.endswith("}" + name):
-            return value
-    return ""
+def local(name: str) -> str:
+    """The name of an element or an attribute without its namespace."""
+    return name.rpartition("}")[2]

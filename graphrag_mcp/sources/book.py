@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from zipfile import ZipInfo
 
 from graphrag_mcp.sources import archive
-from graphrag_mcp.sources.archive import local, tree
+from graphrag_mcp.sources.archive import tree
 from graphrag_mcp.sources.decode import ReadError, decode
 from graphrag_mcp.sources.html import decoded
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer
@@ -27,47 +27,31 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     """The chapters of a book in the order of its spine. ReadError for a damaged one."""
     parts = archive.checked(data, suffix)
     container = tree(parts, "META-INF/container.xml")
-    roots = (
-        [
-            element.get("full-path", "")
-            for element in container.iter()
-            if local(element.tag) == "rootfile"
-        ]
-        if container is not None
-        else []
-    )
-    package = tree(parts, roots[0]) if roots else None
+    root = None if container is None else container.find(".//rootfile")
+    path = "" if root is None else root.get("full-path", "")
+    package = tree(parts, path)
     if package is None:
         raise ReadError("it is damaged, or no epub file")
     if archive.part(parts, "META-INF/encryption.xml") and archive.part(
         parts, "META-INF/rights.xml"
     ):
         raise ReadError("it is protected against copying")
-    folder = roots[0].rpartition("/")[0]
-    items: dict[str, str] = {}
-    fields: dict[str, list[str]] = {"title": [], "creator": [], "date": []}
-    for element in package.iter():
-        if local(element.tag) == "item":
-            items[element.get("id", "")] = normpath(join(folder, unquote(element.get("href", ""))))
-        elif local(element.tag) in fields and (words := " ".join((element.text or "").split())):
-            fields[local(element.tag)].append(words)
-    spine = [
-        items.get(element.get("idref", ""), "")
-        for element in package.iter()
-        if local(element.tag) == "itemref"
-    ]
+    items = {
+        item.get("id", ""): normpath(join(path, "..", unquote(item.get("href", ""))))
+        for item in package.iter("item")
+    }
+    spine = [items.get(entry.get("idref", ""), "") for entry in package.iter("itemref")]
     writer = Writer()
     for path in spine or sorted(name for name in parts.namelist() if name.lower().endswith(_PAGES)):
         if page := archive.part(parts, path):
             writer.add(decoded(page, whole=True)[0].text)
-    metadata = {
-        "author": ", ".join(dict.fromkeys(fields["creator"])),
-        "date": "".join(fields["date"][:1]),
-    }
-    yield writer.piece(
-        "".join(fields["title"][:1]),
-        metadata={name: value for name, value in metadata.items() if value},
+    title, author, date = (
+        dict.fromkeys(filter(None, (" ".join((x.text or "").split()) for x in package.iter(name))))
+        for name in ("title", "creator", "date")
     )
+    metadata = {"author": ", ".join(author), "date": next(iter(date), "")}
+    metadata = {name: value for name, value in metadata.items() if value}
+    yield writer.piece(next(iter(title), ""), metadata=metadata)
 
 
 def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:

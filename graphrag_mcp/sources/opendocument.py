@@ -9,7 +9,7 @@ from posixpath import normpath
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive, sheets
-from graphrag_mcp.sources.archive import Element, attribute, local, tree
+from graphrag_mcp.sources.archive import Element, tree
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import NotRead, Piece, Writer, grid, raised, table_text
 
@@ -25,94 +25,77 @@ _REPEATED = 1_000  # cells or rows that one with a text may stand for; empty one
 def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     """A text, sheet or presentation of OpenDocument. ReadError for a damaged or an encrypted one."""
     parts = archive.checked(data, suffix)
-    root, about = tree(parts, "content.xml"), tree(parts, "meta.xml")
+    root, meta = tree(parts, "content.xml"), tree(parts, "meta.xml")
     if root is None:
         raise ReadError(f"it is damaged, or no {suffix} file")
     if b"manifest:encryption-data" in archive.part(parts, "META-INF/manifest.xml"):
         raise ReadError("it is encrypted with a password")
-    body = next((child for child in root if local(child.tag) == "body"), None)
-    kind = next(iter(body), None) if body is not None else None
+    kind = root.find("body/*")
     if kind is None:
         raise ReadError(f"it is damaged, or no {suffix} file")
-    if local(kind.tag) == "spreadsheet":
-        hidden = _hidden_styles(root)
-        reader = _Reader(parts, above=_raised_styles([root]))
-        tables = (table for table in kind if local(table.tag) == "table")
-        yield sheets.written(_sheet(table, hidden, reader) for table in tables)
+    styles = tree(parts, "styles.xml")
+    roots = [root] if styles is None else [root, styles]
+    reader = _Reader(parts, above=_raised_styles(roots))
+    hidden = _hidden_styles(root)
+    if kind.tag == "spreadsheet":
+        yield sheets.written(_sheet(table, hidden, reader) for table in kind.iterfind("table"))
         yield from reader.not_read
         return
-    properties = {
-        local(element.tag): (element.text or "").strip()
-        for element in (about.iter() if about is not None else ())
-    }
-    metadata = {"author": properties["creator"]} if properties.get("creator") else {}
-    styles = tree(parts, "styles.xml")
     writer = Writer()
-    reader = _Reader(parts, above=_raised_styles([root, *([] if styles is None else [styles])]))
-    if local(kind.tag) == "presentation":
-        hidden = _hidden_styles(root)
+    if kind.tag == "presentation":
         margins = {  # each is given with the first slide that shows it
-            attribute(declaration, "name"): "".join(declaration.itertext())
-            for declaration in kind
-            if local(declaration.tag) in ("header-decl", "footer-decl")
+            element.get("name", ""): "".join(element.itertext())
+            for name in ("header-decl", "footer-decl")
+            for element in kind.iterfind(name)
         }
-        for number, page in enumerate((page for page in kind if local(page.tag) == "page"), 1):
-            if attribute(page, "style-name") in hidden:
+        for number, page in enumerate(kind.iterfind("page"), 1):
+            if page.get("style-name", "") in hidden:
                 writer.add("(hidden slide)", f"slide {number}")
-            shown = (attribute(page, f"use-{name}-name") for name in ("header", "footer"))
+            shown = (page.get(f"use-{name}-name", "") for name in ("header", "footer"))
             for text in [*reader.page(page), *(margins.pop(name, "") for name in shown)]:
                 writer.add(text, f"slide {number}")
     else:
-        common = [part for part in styles or () if local(part.tag) == "styles"]
-        reader.numbered = _numbered([*common, *root])
-        texts = [*reader.blocks(kind), *reader.notes]
-        # below the text, whose first line is its title
-        texts += [*_margins(styles, "header", reader), *_margins(styles, "footer", reader)]
-        for text in texts:
+        # of two styles of one name that of the content counts, which stands below the common ones
+        common = [] if styles is None else styles.findall("styles/list-style")
+        reader.numbered = _numbered([*common, *root.iterfind("*/list-style")])
+        # headers and footers below the text, whose first line is its title, each once
+        margins_of = [
+            "\n\n".join(reader.blocks(element))
+            for name in ("header", "footer")
+            for element in (styles.iter() if styles is not None else ())
+            if element.tag in (name, f"{name}-left", f"{name}-first")
+        ]
+        for text in [*reader.blocks(kind), *reader.notes, *dict.fromkeys(margins_of)]:
             writer.add(text)
-    yield writer.piece(properties.get("title", ""), metadata=metadata)
+    about = {x.tag: (x.text or "").strip() for x in (() if meta is None else meta.iter())}
+    author = about.get("creator", "")
+    yield writer.piece(about.get("title", ""), metadata={"author": author} if author else {})
     yield from reader.not_read
 
 
-def _margins(styles: Element | None, name: str, reader: _Reader) -> list[str]:
-    """Headers or footers of the master pages, each once."""
-    found = (
-        element
-        for element in (styles.iter() if styles is not None else ())
-        if local(element.tag).startswith(name)
-    )
-    texts = (
-        "\n\n".join(reader.blocks(element))
-        for element in found
-        if not local(element.tag).endswith(("style", "properties"))
-    )
-    return list(dict.fromkeys(text for text in texts if text))
-
-
-def _numbered(parts: Iterable[Element]) -> dict[str, dict[int, int]]:
+def _numbered(styles: Iterable[Element]) -> dict[str, dict[int, int]]:
     """Style of lists -> level from 0 -> number of the first item. Levels with letters, with Roman numbers
     or with the numbers of the levels above are left out."""
-    styles: dict[str, dict[int, int]] = {}
-    for style in (style for part in parts for style in part if local(style.tag) == "list-style"):
-        levels = styles[attribute(style, "name")] = {}  # one of the content hides a common one
-        for level in style:
-            number, start = attribute(level, "level"), attribute(level, "start-value") or "1"
+    numbered: dict[str, dict[int, int]] = {}
+    for style in styles:
+        levels = numbered[style.get("name", "")] = {}
+        for level in style.iterfind("list-level-style-number[@num-format='1']"):
+            number, start = level.get("level", ""), level.get("start-value") or "1"
+            plain = not any(map(str.isalnum, level.get("num-prefix", "")))
             if (
-                local(level.tag) == "list-level-style-number"
-                and attribute(level, "num-format") == "1"
-                and attribute(level, "display-levels") in ("", "1")
-                and not any(map(str.isalnum, attribute(level, "num-prefix")))
+                plain
+                and level.get("display-levels", "1") == "1"
                 and _INTEGER.fullmatch(number)
                 and _INTEGER.fullmatch(start)
             ):
                 levels[int(number) - 1] = int(start)
-    return styles
+    return numbered
 
 
 def _next(item: Element, count: _Count, level: int, first: int) -> int | None:
     """Count an item. One that holds a list alone is the rest of the item before it and has no number."""
-    start = attribute(item, "start-value")
-    if not any(local(part.tag) in ("p", "h") for part in item):
+    start = item.get("start-value", "")
+    if not any(part.tag in ("p", "h") for part in item):
         count[level] = None if start else count.get(level)
         return None
     for below in [below for below in count if below > level]:
@@ -128,9 +111,9 @@ def _next(item: Element, count: _Count, level: int, first: int) -> int | None:
 def _rows(table: Element) -> Iterator[Element]:
     """The rows of a table, none of those of tables in its cells."""
     for child in table:
-        if local(child.tag) == "table-row":
+        if child.tag == "table-row":
             yield child
-        elif local(child.tag) in ("table-header-rows", "table-rows", "table-row-group"):
+        elif child.tag in ("table-header-rows", "table-rows", "table-row-group"):
             yield from _rows(child)
 
 
@@ -153,10 +136,10 @@ class _Reader:
     def blocks(self, parent: Iterable[Element]) -> list[str]:
         texts: list[str] = []
         for element in parent:
-            kind = local(element.tag)
+            kind = element.tag
             if kind in ("p", "h"):
                 text, *after = self.paragraph(element)
-                level = attribute(element, "outline-level")
+                level = element.get("outline-level", "")
                 mark = "#" * min(int(level) if level.isdigit() else 1, 6)
                 texts += [f"{mark} {text}" if kind == "h" else text, *after]
             elif kind == "list":
@@ -182,7 +165,7 @@ class _Reader:
 
     def page(self, page: Element) -> Iterator[str]:
         yield from self.blocks(page)
-        for notes in (child for child in page if local(child.tag) == "notes"):
+        for notes in page.iterfind("notes"):
             if text := "\n\n".join(self.blocks(notes)):
                 yield f"Notes: {text}"
         yield from self.notes
@@ -194,22 +177,22 @@ class _Reader:
         """A list with a line for each paragraph, the first of an item with its number or a bullet. Where
         the number is not certain it is a bullet."""
         lines: list[str] = []
-        style = attribute(element, "style-name") or style
+        style = element.get("style-name", "") or style
         first = self.numbered.get(style, {}).get(level)
         if count is None:
             count = self.count(element, style)
-        elif level in count and attribute(element, "continue-numbering") != "true":
+        elif level in count and element.get("continue-numbering", "") != "true":
             count[level] = None  # a second list below one item: programs go on, or begin again
         for item in element:
             mark = "- "
-            if local(item.tag) == "list-item":
+            if item.tag == "list-item":
                 number = _next(item, count, level, first or 1)
                 mark = "- " if first is None or number is None else f"{number}. "
             indent = " " * len(mark) if mark != "- " else mark
             for part in item:
-                if local(part.tag) == "list":
+                if part.tag == "list":
                     lines.append(self.listed(part, level + 1, style, count))
-                elif local(part.tag) in ("p", "h"):
+                elif part.tag in ("p", "h"):
                     words, *after = self.paragraph(part)
                     lines += ["  " * min(level, 8) + mark + words, *after]
                     mark = indent
@@ -220,12 +203,12 @@ class _Reader:
     def count(self, element: Element, style: str) -> _Count:
         """What an outermost list counts on from."""
         count: _Count = {}
-        if continued := attribute(element, "continue-list"):
+        if continued := element.get("continue-list", ""):
             count = self.counts.get(continued, {0: None})
-        elif attribute(element, "continue-numbering") == "true":
+        elif element.get("continue-numbering", "") == "true":
             count = self.last[1] if self.last[0] == style else {0: None}
         self.last = style, count
-        self.counts[attribute(element, "id")] = count
+        self.counts[element.get("id", "")] = count
         return count
 
     def table(self, element: Element) -> str:
@@ -234,28 +217,25 @@ class _Reader:
 
     def row(self, row: Element) -> list[tuple[str, int, int]]:
         cells = []
-        for cell in row:
-            if local(cell.tag) == "table-cell":
-                wide, tall = (attribute(cell, f"number-{of}-spanned") for of in ("columns", "rows"))
-                cells.append((" ".join(self.blocks(cell)), int(wide or 1), int(tall or 1)))
+        for cell in row.iterfind("table-cell"):
+            wide, tall = (cell.get(f"number-{of}-spanned") or 1 for of in ("columns", "rows"))
+            cells.append((" ".join(self.blocks(cell)), int(wide), int(tall)))
         return cells
 
     def inline(self, element: Element) -> str:
         parts = [_SPACE.sub(" ", element.text or "")]
         for child in element:
-            kind = local(child.tag)
+            kind = child.tag
             if kind == "s":
-                count = attribute(child, "c")
+                count = child.get("c", "")
                 parts.append(" " * min(int(count) if count.isdigit() else 1, 100))
             elif kind == "tab":
                 parts.append("\t")
             elif kind == "line-break":
                 parts.append("\n")
             elif kind == "note":
-                body = next((x for x in child if local(x.tag) == "note-body"), None)
-                mark = next(
-                    ("".join(x.itertext()) for x in child if local(x.tag) == "note-citation"), ""
-                )
+                body = next((x for x in child if x.tag == "note-body"), None)
+                mark = next(("".join(x.itertext()) for x in child if x.tag == "note-citation"), "")
                 if body is not None:
                     self.notes.append(f"Note {mark}: {' '.join(self.blocks(body))}")
             elif kind == "annotation":
@@ -268,27 +248,25 @@ class _Reader:
                     self.after += drawn
             elif kind != "ruby-text":  # how the word before it is read aloud
                 words = self.inline(child)
-                parts.append(
-                    raised(words) if attribute(child, "style-name") in self.above else words
-                )
+                parts.append(raised(words) if child.get("style-name", "") in self.above else words)
             parts.append(_SPACE.sub(" ", child.tail or ""))
         return "".join(parts)
 
     def comment(self, element: Element) -> str:
-        who = next(("".join(x.itertext()) for x in element if local(x.tag) == "creator"), "")
-        words = self.blocks(child for child in element if local(child.tag) in ("p", "list"))
+        who = _said(element.find("creator"))
+        words = self.blocks(child for child in element if child.tag in ("p", "list"))
         text = " ".join(" ".join(words).split())
         return f"Comment ({who}): {text}" if who else f"Comment: {text}"
 
     def drawn(self, element: Element) -> list[str]:
         """The words of a frame or a shape; of a picture its title and description."""
-        texts = ("".join(x.itertext()) for x in element if local(x.tag) in ("title", "desc"))
-        about = ": ".join(dict.fromkeys(filter(None, map(str.strip, texts))))
+        texts = (_said(x).strip() for x in element if x.tag in ("title", "desc"))
+        about = ": ".join(dict.fromkeys(filter(None, texts)))
         return self.blocks(element) or ([f"[image: {about}]"] if about else [])
 
     def chart(self, element: Element) -> list[str]:
         """The titles and the table of a chart, which is a document of its own in the file."""
-        path = normpath(attribute(element, "href"))
+        path = normpath(element.get("href", ""))
         root = None
         if self.parts is not None:
             try:
@@ -298,46 +276,46 @@ class _Reader:
         return _Reader(None).blocks(root) if root is not None else self.blocks(element)
 
 
+def _said(element: Element | None) -> str:
+    return "" if element is None else "".join(element.itertext())
+
+
 def _raised_styles(roots: Iterable[Element]) -> frozenset[str]:
     """Styles of text above the line: `super 58%` or `33% 58%`."""
     return frozenset(
-        attribute(style, "name")
+        style.get("name", "")
         for root in roots
-        for style in root.iter()
-        if local(style.tag) == "style"
-        for child in style
-        if re.match("super|[1-9]", attribute(child, "text-position"))
+        for style in root.iter("style")
+        if any(re.match("super|[1-9]", child.get("text-position", "")) for child in style)
     )
 
 
-def _hidden_styles(root: Element) -> set[str]:
+def _hidden_styles(root: Element) -> frozenset[str]:
     """Styles of sheets and of slides that are not shown."""
-    hidden = set()
-    for style in (style for style in root.iter() if local(style.tag) == "style"):
-        if any(
-            attribute(child, "display") == "false" or attribute(child, "visibility") == "hidden"
-            for child in style
-        ):
-            hidden.add(attribute(style, "name"))
-    return hidden
+    return frozenset(
+        style.get("name", "")
+        for style in root.iter("style")
+        for child in style
+        if child.get("display") == "false" or child.get("visibility") == "hidden"
+    )
 
 
-def _sheet(element: Element, hidden: set[str], reader: _Reader) -> sheets.Sheet:
-    sheet = sheets.Sheet(attribute(element, "name"), attribute(element, "style-name") in hidden)
+def _sheet(element: Element, hidden: frozenset[str], reader: _Reader) -> sheets.Sheet:
+    sheet = sheets.Sheet(element.get("name", ""), element.get("style-name", "") in hidden)
     number = 1
-    for shapes in (child for child in element if local(child.tag) == "shapes"):
+    for shapes in element.iterfind("shapes"):
         sheet.texts += reader.blocks(shapes)
     for row in _rows(element):
         times, cells, column = _times(row, "number-rows-repeated"), {}, 0
         for cell in row:
-            if local(cell.tag) not in ("table-cell", "covered-table-cell"):
+            if cell.tag not in ("table-cell", "covered-table-cell"):
                 continue
             wide = _times(cell, "number-columns-repeated")
-            drawn = [child for child in cell if local(child.tag) in _DRAWN]
+            drawn = [child for child in cell if child.tag in _DRAWN]
             text = " ".join(reader.blocks(child for child in cell if child not in drawn))
             sheet.texts += reader.blocks(drawn)
-            text = text or next(filter(None, (attribute(cell, name) for name in _VALUES)), "")
-            if not text and (formula := attribute(cell, "formula")):
+            text = text or next(filter(None, (cell.get(name, "") for name in _VALUES)), "")
+            if not text and (formula := cell.get("formula", "")):
                 text = "=" + _REFERENCE.sub(_cells, formula.partition("=")[2])
             for at in range(column, column + min(wide, _REPEATED) if text else column):
                 cells[at] = text
@@ -357,5 +335,5 @@ def _cells(reference: re.Match[str]) -> str:
 
 
 def _times(element: Element, name: str) -> int:
-    value = attribute(element, name)
+    value = element.get(name, "")
     return max(1, min(int(value), sheets.ROWS)) if value.isdigit() else 1

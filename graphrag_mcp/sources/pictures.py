@@ -9,7 +9,7 @@ from contextlib import suppress
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive, ocr, pdf
-from graphrag_mcp.sources.archive import attribute, local, tree
+from graphrag_mcp.sources.archive import tree
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import NotRead, Picture
 
@@ -89,13 +89,8 @@ def _of_slides(parts: ZipFile) -> Iterator[tuple[str, str]]:
     """(`slide 4`, name of the part) for each picture on a slide."""
     root = tree(parts, "ppt/presentation.xml")
     links = archive.links(parts, "ppt/presentation.xml")
-    slides = (
-        [attribute(slide, "id") for slide in root.iter() if local(slide.tag) == "sldId"]
-        if root is not None
-        else []
-    )
-    for number, id in enumerate(slides, 1):
-        _, path = links.get(id, ("", ""))
+    for number, slide in enumerate(root.iter("sldId") if root is not None else (), 1):
+        _, path = links.get(slide.get("id", ""), ("", ""))
         for kind, target in archive.links(parts, path).values() if path else ():
             if kind == "image":
                 yield f"slide {number}", target

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
-from xml.parsers import expat
+from xml.etree.ElementTree import iterparse
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive
-from graphrag_mcp.sources.archive import Element, attribute, local, tree
+from graphrag_mcp.sources.archive import Element, elements, tree
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.sources.piece import Piece, Writer, blocks, raised, tables
 from graphrag_mcp.text.places import column_name, column_number
@@ -137,56 +137,37 @@ def _places(
 class _Book:
     def __init__(self, parts: ZipFile) -> None:
         self.parts = parts
-        self.path = next(
-            (name for name in parts.namelist() if name.endswith("xl/workbook.xml")), ""
-        )
-        root = tree(parts, self.path) if self.path else None
+        path = next((name for name in parts.namelist() if name.endswith("xl/workbook.xml")), "")
+        root = tree(parts, path) if path else None
         if root is None:
             raise ReadError("it is damaged, or no xlsx file")
         self.root = root
-        self.links = archive.links(self.parts, self.path)
-        self.texts = self._shared()
-        self.formats = self._formats()
-        settings = next((child for child in root if local(child.tag) == "workbookPr"), None)
-        since_1904 = settings is not None and attribute(settings, "date1904") in ("1", "true")
+        self.links = archive.links(parts, path)
+        of_kind = dict(reversed(self.links.values()))
+        self.texts = [_rich(string) for string in elements(parts, of_kind.get("sharedStrings", ""))]
+        self.formats = self._formats(of_kind.get("styles", ""))
+        properties = root.find("workbookPr")
+        since_1904 = properties is not None and properties.get("date1904") in ("1", "true")
         self.epoch = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 30)
-        self.persons = self._persons()
+        self.persons = {
+            person.get("id", ""): person.get("displayName", "")
+            for name in parts.namelist()
+            if name.startswith("xl/persons/")
+            for person in elements(parts, name)
+        }
 
-    def _first(self, kind: str) -> Element | None:
-        path = next((path for link_kind, path in self.links.values() if link_kind == kind), "")
-        return tree(self.parts, path) if path else None
-
-    def _shared(self) -> list[str]:
-        root = self._first("sharedStrings")
-        return [_rich(string) for string in root] if root is not None else []
-
-    def _formats(self) -> list[str]:
+    def _formats(self, path: str) -> list[str]:
         """The number format of each cell style."""
-        root = self._first("styles")
+        root = tree(self.parts, path)
         if root is None:
             return []
-        codes = {
-            element.get("numFmtId", ""): element.get("formatCode", "")
-            for element in root.iter()
-            if local(element.tag) == "numFmt"
-        }
-        styles = next((child for child in root if local(child.tag) == "cellXfs"), ())
-        ids = [style.get("numFmtId", "0") for style in styles]
-        return [codes.get(id, _BUILT_IN.get(id, "")) for id in ids]
-
-    def _persons(self) -> dict[str, str]:
-        return {
-            attribute(person, "id"): attribute(person, "displayName")
-            for name in self.parts.namelist()
-            if name.startswith("xl/persons/")
-            for person in archive.elements(self.parts, name)
-        }
+        codes = dict(_BUILT_IN)
+        codes |= {x.get("numFmtId", ""): x.get("formatCode", "") for x in root.iter("numFmt")}
+        return [codes.get(style.get("numFmtId", "0"), "") for style in root.iterfind("cellXfs/*")]
 
     def sheets(self) -> Iterator[Sheet]:
-        for element in self.root.iter():
-            if local(element.tag) != "sheet":
-                continue
-            _, path = self.links.get(attribute(element, "id"), ("", ""))
+        for element in self.root.iter("sheet"):
+            _, path = self.links.get(element.get("id", ""), ("", ""))
             sheet = Sheet(element.get("name", ""), element.get("state", "visible") != "visible")
             if path and "chartsheets/" not in path:
                 self._cells(path, sheet)
@@ -198,45 +179,74 @@ class _Book:
             yield sheet
 
     def _cells(self, path: str, sheet: Sheet) -> None:
-        reader = _SheetReader(self, sheet)
-        parser = expat.ParserCreate()
-        parser.buffer_text = True
-        parser.StartElementHandler = reader.start
-        parser.EndElementHandler = reader.end
-        parser.CharacterDataHandler = reader.words
+        """Read a sheet row by row: a tree of all rows takes six times as long."""
+        shared: dict[str, tuple[str, int, int]] = {}
+        addresses: list[tuple[str, str]] = []  # (cells, id) of links
+        number = 0
         try:
             with self.parts.open(path) as stream:
-                parser.ParseFile(stream)
+                for _, element in iterparse(stream):
+                    archive.bare(element)
+                    if element.tag == "row":
+                        number = int(element.get("r") or number + 1)
+                        if number > ROWS:
+                            raise ReadError("a sheet has more rows than Excel allows")
+                        if cells := self._row(element, number, shared):
+                            sheet.rows[number] = cells
+                        element.clear()
+                    elif element.tag == "hyperlink":
+                        addresses.append((element.get("ref", ""), element.get("id", "")))
         except KeyError:
             return  # a sheet that is named and not there
-        except (expat.ExpatError, ValueError, LookupError, EOFError, OSError) as error:
+        except (archive.ParseError, ValueError, LookupError, EOFError, OSError) as error:
             raise ReadError("it is damaged: a sheet of it cannot be read") from error
-        addresses = archive.links(self.parts, path, external=True) if reader.addresses else {}
+        links = archive.links(self.parts, path, external=True) if addresses else {}
         done = set[tuple[int, int]]()  # a cell has one link
-        for reference, id in reader.addresses:
-            for cell in sheet.cells(reference) if id in addresses else ():
+        for reference, id in addresses:
+            for cell in sheet.cells(reference) if id in links else ():
                 if cell not in done:
                     done.add(cell)
-                    sheet.link(*cell, addresses[id][1])
+                    sheet.link(*cell, links[id][1])
 
-    def value(self, kind: str, style: str, value: str, formula: str) -> str:
+    def _row(
+        self, row: Element, number: int, shared: dict[str, tuple[str, int, int]]
+    ) -> dict[int, str]:
+        """The cells of a row as they are shown. `shared`: formulas that several cells have, with the row and the column
+        of the first."""
+        cells: dict[int, str] = {}
+        column = -1
+        for cell in row:
+            found = _CELL.match(cell.get("r", ""))
+            column = column_number(found[1]) if found else column + 1
+            value = cell.findtext("v") or "".join(map(_rich, cell.iterfind("is")))
+            formula = index = ""
+            for part in cell.iterfind("f"):
+                formula, index = part.text or "", part.get("si", "")
+            if formula and index:
+                shared[index] = (formula, number, column)
+            elif index in shared:
+                first, above, beside = shared[index]
+                formula = moved(first, number - above, column - beside)
+            text = self._shown(cell.get("t", "n"), cell.get("s", ""), value, formula)
+            if value and (address := _HYPERLINK.match(formula)):
+                text = linked(text, address[1])
+            if text and column < COLUMNS:
+                cells[column] = text
+        return cells
+
+    def _shown(self, kind: str, style: str, value: str, formula: str) -> str:
         """A cell as it is shown."""
         if not value:
             # a string that is stored and empty is what is shown
             return f"={formula}" if formula and kind != "str" else ""
         if kind == "s":
-            return (
-                self.texts[int(value)] if value.isdigit() and int(value) < len(self.texts) else ""
-            )
+            return _at(self.texts, value)
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
         if kind in ("str", "e", "d", "inlineStr"):
             return value
-        code = (
-            self.formats[int(style)] if style.isdigit() and int(style) < len(self.formats) else ""
-        )
         try:
-            return as_shown(float(value), code, self.epoch)
+            return as_shown(float(value), _at(self.formats, style), self.epoch)
         except (ValueError, OverflowError):
             return value
 
@@ -244,110 +254,34 @@ class _Book:
         root = tree(self.parts, path)
         if root is None:
             return
-        authors = [
-            (author.text or "").strip() for author in root.iter() if local(author.tag) == "author"
-        ]
-        for element in root.iter():
-            text, who = "", ""
-            if local(element.tag) == "comment":
-                text = _rich(next((x for x in element if local(x.tag) == "text"), element))
-                index = element.get("authorId", "")
-                who = authors[int(index)] if index.isdigit() and int(index) < len(authors) else ""
-                if who.startswith("tc="):  # stands for a threaded comment, which is read itself
-                    continue
-            elif local(element.tag) == "threadedComment":
-                text = "".join(x.text or "" for x in element if local(x.tag) == "text")
-                who = self.persons.get(element.get("personId", ""), "")
-            sheet.add_note(element.get("ref", ""), text, who)
+        authors = [(author.text or "").strip() for author in root.iter("author")]
+        for comment in root.iter("comment"):
+            who = _at(authors, comment.get("authorId", ""))
+            text = comment.find("text")
+            # one of `tc=` stands for a threaded comment, which is read itself
+            if not who.startswith("tc="):
+                words = _rich(comment if text is None else text)
+                sheet.add_note(comment.get("ref", ""), words, who)
+        for comment in root.iter("threadedComment"):
+            who = self.persons.get(comment.get("personId", ""), "")
+            sheet.add_note(comment.get("ref", ""), comment.findtext("text", ""), who)
 
     def _drawing(self, path: str, sheet: Sheet) -> None:
         """Text of boxes, and of charts the titles and the names of the series."""
-        root = tree(self.parts, path)
-        charts = [
-            target for kind, target in archive.links(self.parts, path).values() if kind == "chart"
-        ]
-        for part in [root, *(tree(self.parts, chart) for chart in charts)]:
+        links = archive.links(self.parts, path).values()
+        charts = [target for kind, target in links if kind == "chart"]
+        for part in (tree(self.parts, name) for name in [path, *charts]):
             if part is None:
                 continue
-            lines = [
-                "".join(x.text or "" for x in p.iter() if local(x.tag) == "t")
-                for p in part.iter()
-                if local(p.tag) == "p"
-            ]
-            for series in (element for element in part.iter() if local(element.tag) == "ser"):
-                lines.append(_series(series))
+            lines = ["".join(x.text or "" for x in p.iter("t")) for p in part.iter("p")]
+            lines += map(_series, part.iter("ser"))
             if text := "\n".join(line for line in lines if line.strip()):
                 sheet.texts.append(text)
 
 
-class _SheetReader:
-    """The cells of a sheet's XML, element by element: a tree of it takes six times as long."""
-
-    def __init__(self, book: _Book, sheet: Sheet) -> None:
-        self.book, self.sheet = book, sheet
-        self.row, self.column = 0, -1
-        self.cells: dict[int, str] = {}
-        self.cell: dict[str, str] = {}  # attributes of the open cell
-        self.formula: dict[str, str] = {}
-        self.into: list[str] | None = None  # what the words are added to
-        self.parts: dict[str, list[str]] = {}  # of a cell: v, t, f
-        # formulas that several cells have, with the row and column of the first
-        self.shared: dict[str, tuple[str, int, int]] = {}
-        self.addresses: list[tuple[str, str]] = []  # (cells, id) of links
-        self.phonetic = self.raised = False
-        self.begun = 0  # parts of `into` before the open element
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = tag.rpartition(":")[2]
-        if name == "c":
-            self.cell, self.parts, self.formula = attributes, {}, {}
-            found = _CELL.match(attributes.get("r", ""))
-            self.column = column_number(found[1]) if found else self.column + 1
-        elif name == "row":
-            self.row = int(attributes.get("r") or self.row + 1)
-            if self.row > ROWS:
-                raise ReadError("a sheet has more rows than Excel allows")
-            self.cells, self.column = {}, -1
-        elif name in ("v", "f", "t"):
-            self.into = None if self.phonetic else self.parts.setdefault(name, [])
-            self.begun = len(self.into or ())
-            if name == "f":
-                self.formula = attributes
-        elif name == "hyperlink":
-            linked = next((text for key, text in attributes.items() if key.endswith(":id")), "")
-            self.addresses.append((attributes.get("ref", ""), linked))
-        elif name == "rPh":
-            self.phonetic = True
-        elif name == "vertAlign":
-            self.raised = attributes.get("val") == "superscript"
-
-    def words(self, text: str) -> None:
-        if self.into is not None:
-            self.into.append(text)
-
-    def end(self, tag: str) -> None:
-        name = tag.rpartition(":")[2]
-        if name in ("v", "f", "t"):
-            if self.raised and self.into is not None:
-                self.into[self.begun :] = [raised("".join(self.into[self.begun :]))]
-            self.into, self.raised = None, False
-        elif name == "rPh":
-            self.phonetic = False
-        elif name == "c":
-            formula, index = "".join(self.parts.get("f", ())), self.formula.get("si", "")
-            if formula and index:
-                self.shared[index] = (formula, self.row, self.column)
-            elif index in self.shared:
-                first, row, column = self.shared[index]
-                formula = moved(first, self.row - row, self.column - column)
-            value = "".join(self.parts.get("v") or self.parts.get("t", ()))
-            text = self.book.value(self.cell.get("t", "n"), self.cell.get("s", ""), value, formula)
-            if value and (address := _HYPERLINK.match(formula)):
-                text = linked(text, address[1])
-            if text and self.column < COLUMNS:
-                self.cells[self.column] = text
-        elif name == "row" and self.cells:
-            self.sheet.rows[self.row] = self.cells
+def _at(texts: Sequence[str], index: str) -> str:
+    """The text with the number that is written; "" for none."""
+    return texts[int(index)] if index.isdigit() and int(index) < len(texts) else ""
 
 
 _REFERENCE = re.compile(
@@ -373,28 +307,24 @@ def moved(formula: str, rows: int, columns: int) -> str:
 
 def _series(series: Element) -> str:
     """`Sales 2024: East 19.2, West 21.4` of a chart's series."""
-    values: dict[str, list[str]] = {"tx": [], "cat": [], "val": []}
-    for part in series:
-        if local(part.tag) in values:
-            found = (x.text or "" for x in part.iter() if local(x.tag) == "v")
-            values[local(part.tag)] = list(islice(found, 200))
-    labels = values["cat"] + [""] * len(values["val"])
-    points = ", ".join(
-        f"{label} {value}".strip() for label, value in zip(labels, values["val"], strict=False)
+    name, labels, values = (
+        [x.text or "" for part in series.iterfind(kind) for x in islice(part.iter("v"), 200)]
+        for kind in ("tx", "cat", "val")
     )
-    return f"{' '.join(values['tx'])}: {points}" if points else ""
+    pairs = zip_longest(labels[: len(values)], values, fillvalue="")
+    points = ", ".join(f"{label} {value}".strip() for label, value in pairs)
+    return f"{' '.join(name)}: {points}" if points else ""
 
 
 def _rich(element: Element) -> str:
     """The text of a string with runs of formats, without phonetic guides."""
     parts: list[str] = []
     for child in element:
-        if local(child.tag) == "t":
+        if child.tag == "t":
             parts.append(child.text or "")
-        elif local(child.tag) == "r":
-            text = "".join(x.text or "" for x in child if local(x.tag) == "t")
-            marks = (x for x in child.iter() if local(x.tag) == "vertAlign")
-            above = any(mark.get("val") == "superscript" for mark in marks)
+        elif child.tag == "r":
+            text = "".join(x.text or "" for x in child.iterfind("t"))
+            above = child.find(".//vertAlign[@val='superscript']") is not None
             parts.append(raised(text) if above else text)
     return "".join(parts)
 
@@ -470,10 +400,6 @@ _TOKEN = re.compile(  # matched where a token is to stand
     r"|(?P<power>E[+-]0+)|(?P<general>General)|(?P<sign>.)",
     re.IGNORECASE | re.DOTALL,
 )
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -608,41 +534,38 @@ def _date(value: float, section: Sequence[Token], epoch: datetime) -> str:
     if not 0 <= value < 2_958_466:  # the last day is 9999-12-31
         return _general(value)
     moment = epoch + timedelta(seconds=round(value * 86_400))
-    times = [token.time for token in section if token.time]
-    has_day = any(code[0] in "yd" or code.startswith("mmm") for code in times)
+    codes = [token.time for token in section if token.time]
+    for index, code in enumerate(codes):
+        between = "".join(codes[max(0, index - 1) : index])[:1], "".join(codes[index + 1 :])[:1]
+        if code in ("m", "mm") and (between[0] == "h" or between[1] == "s"):
+            codes[index] = code.replace("m", "n")  # minutes, as Visual Basic has them
+    has_day = any(code[0] in "yd" or code.startswith("m") for code in codes)
     midnight = has_day and moment.hour == moment.minute == moment.second == 0
-    twelve = any(code in ("am/pm", "a/p") for code in times)
+    hour = "%I" if any(code[0] == "a" for code in codes) else "%H"
     parts: list[str] = []
-    index = 0  # of the next of `times`
+    left = iter(codes)
     for token in section:
-        code = token.time
-        if not code:
-            parts.append(token.literal)
-            continue
-        before = times[index - 1] if index else ""
-        following = times[index + 1] if index + 1 < len(times) else ""
-        index += 1
-        minutes = code in ("m", "mm") and (before[:1] == "h" or following[:1] == "s")
-        if midnight and (code[0] in "hs" or minutes or code in ("am/pm", "a/p")):
+        code = next(left) if token.time else ""
+        if midnight and code[:1] in tuple("hnsa"):
             return "".join(parts).rstrip(" T,")
         if token.kind == "elapsed":
-            parts.append(str(int(value * {"h": 24, "m": 1440, "s": 86_400}[code[0]] + 1e-6)))
-        else:
             parts.append(
-                f"{moment.minute:0{len(code)}d}" if minutes else _date_part(moment, code, twelve)
+                str(int(value * {"h": 24, "m": 1440, "n": 1440, "s": 86_400}[code[0]] + 1e-6))
             )
+        else:
+            parts.append(_of_moment(moment, code, hour) if code else token.literal)
     return "".join(parts).strip()
 
 
-def _date_part(moment: datetime, code: str, twelve: bool) -> str:
-    if code in ("am/pm", "a/p"):
-        return "AM" if moment.hour < 12 else "PM"
-    if code[0] == "y":
-        return f"{moment.year:04d}" if len(code) > 2 else f"{moment.year % 100:02d}"
-    if code[0] == "m" and len(code) > 2:
-        return _MONTHS[moment.month - 1][: None if len(code) == 4 else 3]
-    if code[0] == "d" and len(code) > 2:
-        return _DAYS[moment.weekday()][: None if len(code) > 3 else 3]
-    hour = (moment.hour % 12 or 12) if twelve else moment.hour
-    number = {"m": moment.month, "d": moment.day, "h": hour, "s": moment.second}[code[0]]
-    return f"{number:0{min(len(code), 2)}d}"
+def _of_moment(moment: datetime, code: str, hour: str) -> str:
+    """A part of a date or a time. `hour`: how strftime calls the hour."""
+    kind, size = code[0], len(code.partition(".")[0])
+    if kind == "a":  # AM/PM
+        return f"{moment:%p}"
+    if kind == "y":
+        return f"{moment:%Y}" if size > 2 else f"{moment:%y}"
+    if size > 2 and kind in "md":
+        name = f"{moment:%B}" if kind == "m" else f"{moment:%A}"
+        return name if size == 4 or (kind == "d" and size > 4) else name[:3]
+    two = moment.strftime({"m": "%m", "d": "%d", "h": hour, "n": "%M", "s": "%S"}[kind])
+    return two if size > 1 else two.lstrip("0") or "0"

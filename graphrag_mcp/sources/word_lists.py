@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 
-from graphrag_mcp.sources.archive import Element, attribute, elements, local
+from graphrag_mcp.sources.archive import Element, elements, tree
 
 _VALUE = re.compile(rb"<\w+:(pStyle|numId|ilvl)\s[^<>]*?:val=[\"']([^\"']*)")
 _ROMAN = tuple(
@@ -49,48 +49,42 @@ class Lists:
         self.restarts: dict[str, set[int]] = {}  # levels that restart with their list
         self.counts: dict[str, dict[int, int]] = {}
         self.of_style: dict[str, tuple[str, int]] = {}
-        numbering = elements(parts, "word/numbering.xml")
-        lists = {
-            attribute(e, "abstractNumId"): e for e in numbering if local(e.tag) == "abstractNum"
-        }
+        numbering = tree(parts, "word/numbering.xml")
+        numbering = Element("numbering") if numbering is None else numbering
+        lists = {e.get("abstractNumId", ""): e for e in numbering.iterfind("abstractNum")}
         linked = {_value(element, "styleLink"): element for element in lists.values()}
-        for num in (element for element in numbering if local(element.tag) == "num"):
+        for num in numbering.iterfind("num"):
             base = lists.get(_value(num, "abstractNumId"))
             if base is not None and (style := _value(base, "numStyleLink")):
                 base = linked.get(style, base)
             if base is not None:
-                self._add(attribute(num, "numId"), base, num)
+                self._add(num.get("numId", ""), base, num)
         self._read_styles(parts)
 
     def _add(self, number: str, base: Element, num: Element) -> None:
-        self.counters[number], self.restarts[number] = attribute(base, "abstractNumId"), set()
+        self.counters[number], self.restarts[number] = base.get("abstractNumId", ""), set()
         levels = self.levels[number] = {}
-        overrides = [child for child in num if local(child.tag) == "lvlOverride"]
-        for level in (child for parent in (base, *overrides) for child in parent):
-            if local(level.tag) == "lvl":
-                at = _integer(attribute(level, "ilvl"), 0)
-                levels[at] = level
-                self.starts[number, at] = _integer(_value(level, "start"), 0)
-                self.of_style[_value(level, "pStyle")] = number, at
-        for override in overrides:
+        for level in [*base.iterfind("lvl"), *num.iterfind("lvlOverride/lvl")]:
+            at = _integer(level.get("ilvl", ""), 0)
+            levels[at] = level
+            self.starts[number, at] = _integer(_value(level, "start"), 0)
+            self.of_style[_value(level, "pStyle")] = number, at
+        for override in num.iterfind("lvlOverride"):
             if start := _value(override, "startOverride"):
-                at = _integer(attribute(override, "ilvl"), 0)
+                at = _integer(override.get("ilvl", ""), 0)
                 self.starts[number, at] = _integer(start, 1)
                 self.restarts[number].add(at)
 
     def _read_styles(self, parts: zipfile.ZipFile) -> None:
         """The list of each style of paragraphs, which it may have from the style that it is based on."""
-        styles = {
-            attribute(style, "styleId"): style for style in elements(parts, "word/styles.xml")
-        }
+        styles = {style.get("styleId", ""): style for style in elements(parts, "word/styles.xml")}
         lists = {
             id: (
                 _value(pr, "numId"),
                 _integer(_value(pr, "ilvl"), self.of_style.get(id, ("", 0))[1]),
             )
             for id, style in styles.items()
-            for pr in style.iter()
-            if local(pr.tag) == "numPr"
+            for pr in style.iter("numPr")
         }
         self.of_style = {}
         for id in styles:
@@ -121,7 +115,7 @@ class Lists:
                 del counts[at]
         if _value(levels[level], "numFmt") in ("bullet", "none"):
             return ""
-        decimal = any(local(child.tag) == "isLgl" for child in levels[level])  # all its numbers
+        decimal = levels[level].find("isLgl") is not None  # all its numbers
 
         def value(found: re.Match[str]) -> str:
             at = int(found[1]) - 1
@@ -135,7 +129,8 @@ class Lists:
 
 def _value(element: Element, name: str) -> str:
     """The value of a child."""
-    return next((attribute(child, "val") for child in element if local(child.tag) == name), "")
+    child = element.find(name)
+    return "" if child is None else child.get("val", "")
 
 
 def _integer(text: str, other: int) -> int:
