@@ -33,9 +33,10 @@ from graphrag_mcp.sources.decode import (
 from graphrag_mcp.sources.document import PROSE
 from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.html import read_html, readable
-from graphrag_mcp.sources.mail import MAILBOX, eml, mbox, mhtml, msg
+from graphrag_mcp.sources.mail import MAILBOX, eml, mbox, mhtml
 from graphrag_mcp.sources.office import KINDS, office, xls
 from graphrag_mcp.sources.opendocument import opendocument
+from graphrag_mcp.sources.outlook import msg
 from graphrag_mcp.sources.pdf import pdf
 from graphrag_mcp.sources.pictures import pictures
 from graphrag_mcp.sources.piece import (
