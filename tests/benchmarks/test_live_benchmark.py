@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import re
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.support.command import ROOT
-from tests.support.demonstration import demonstration
 from tests.support.openai_server import openai_server
 from tests.support.reply_forms import entity, records
-from tests.support.scripted import ScriptedChat
 
 LIVE = ROOT / "benchmarks" / "live"
 spec = importlib.util.spec_from_file_location("live", LIVE / "live.py")
@@ -31,30 +25,6 @@ live: Any = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(live)
 RECORDED = sorted((LIVE / "recorded").glob("*.json"))
 KEPT = [json.loads(path.read_text("utf-8")) for path in RECORDED]
-
-
-@pytest.fixture
-def reader(tmp_path: Path) -> Iterator[list[str]]:
-    """Answers open requests in the folder, each in a fence behind a sentence, as chat models do."""
-    chat, done, replied = ScriptedChat(demonstration()), threading.Event(), list[str]()
-    folder = tmp_path / "work" / "asks"
-
-    def read() -> None:
-        while not done.wait(0.05):
-            for ask in live.Folder(folder).open():
-                asked = json.loads((folder / f"{ask.name[:4]}.json").read_text("utf-8"))
-                messages = [Message(one["role"], one["content"]) for one in asked["messages"]]
-                said = asyncio.run(chat.complete(messages, schema=asked["response_format"])).text
-                part = folder / f"{ask.name[:4]}.tmp"
-                part.write_text(f"Here is what you asked for:\n\n```\n{said}\n```\n", "utf-8")
-                part.rename(folder / f"{ask.name[:4]}.reply.md")
-                replied.append(ask.name)
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    yield replied
-    done.set()
-    thread.join()
 
 
 def test_a_record_is_kept_or_counted() -> None:

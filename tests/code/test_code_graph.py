@@ -318,19 +318,6 @@ def test_the_outline_of_a_source_file_is_its_definitions(asked: Snapshot) -> Non
     assert "super().close()" in get_source(asked, [number]).text
 
 
-CALLS = "".join(f"def step_{n}(table):\n    return table[\"a\"][{n}] + weigh_all(table)[\"b\"][\"c\"]\n\n\n" for n in range(250))
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    folder = tmp_path_factory.mktemp("written")
-    files = {f"part_{n}.py": CALLS.replace("step_", f"step_{n}_") for n in range(2)}
-    files |= {"tests/test_all.py": "from core import weigh_all\n\n\ndef test_all():\n    assert weigh_all({})\n",
-              "core.py": "def weigh_all(table):\n    return table\n", "notes.md": "# Notes\n\nWe call `weigh_all` in every step.\n"}  # fmt: skip
-    write(folder, files)
-    return index(folder, tmp_path_factory.mktemp("home"))
-
-
 STORES = {
     "svc.py": "from typing import Protocol\n\n\nclass Store(Protocol):\n    def get(self, k): ...\n    def drop_all(self): ...\n\n\n"
     "class Svc:\n    def __init__(self, store: Store):\n        self.store = store\n\n    def go(self):\n        return self.store.get('x')\n",

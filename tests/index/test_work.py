@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.support.client import Caller, connected, item_texts
+from tests.support.client import connected, item_texts
 from tests.support.command import ROOT
 from tests.support.workload import until
 
@@ -146,12 +145,6 @@ def test_an_answer_about_a_text_that_has_changed_since_is_refused(folder: Path) 
     indexed(folder, b="The tide mill was never rebuilt. Sable Point is bare.")
     done = submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
     assert done.accepted == [] and "changed" in done.rejected[0]["reason"]
-
-
-@pytest.fixture
-def caller(folder: Path) -> Iterator[Caller]:
-    with connected(build_server(App(settings(folder)))) as caller:
-        yield caller
 
 
 def keepers(tmp_path: Path) -> Path:

@@ -7,16 +7,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import anyio
 import pytest
-from mcp import Client
 
-from graphrag_mcp.app import App
 from graphrag_mcp.plugins import PLUGGED
-from graphrag_mcp.server import build_server
-from graphrag_mcp.settings import Settings
 from tests.support import layout
 from tests.support.command import ROOT, SAMPLE, clean_environment
 
@@ -119,13 +113,3 @@ def test_a_search_of_a_command_loads_nothing_of_indexing(tmp_path: Path) -> None
 # ---- what an agent sees -----------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def tools(sample_home: Path) -> list[dict[str, Any]]:
-    """tools/list as it goes over the wire."""
-
-    async def listed() -> list[dict[str, Any]]:
-        async with Client(build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))) as client:
-            listing = await client.list_tools()
-            return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listing.tools]
-
-    return anyio.run(listed)

@@ -33,7 +33,7 @@ def home(sample_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def call(home: Path) -> Iterator[Caller]:
     with connected(build_server(App(Settings(home=home, roots=(SAMPLE,))))) as caller:
         yield caller

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from graphrag_mcp.app import App
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
@@ -16,12 +14,9 @@ from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
-from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.support.client import Caller, connected
-from tests.support.command import SAMPLE
 from tests.support.files import snapshot_of
 from tests.support.scripted import ScriptedEmbedder
 
@@ -60,12 +55,6 @@ def notes(home: Path) -> Snapshot:
 @pytest.fixture(scope="module")
 def sample(sample_home: Path) -> Snapshot:
     return open_snapshot(sample_home / "corpora" / "sample")
-
-
-@pytest.fixture(scope="module")
-def call(home: Path) -> Iterator[Caller]:
-    with connected(build_server(App(Settings(home=home, roots=(SAMPLE,))))) as caller:
-        yield caller
 
 
 def uris(snapshot: Snapshot, *wanted: str, query: str = "harbour crane museum Olsen") -> list[str]:

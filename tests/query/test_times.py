@@ -221,19 +221,4 @@ def test_no_date_is_invented_in_the_sample() -> None:
 
 # ---- turns and months in results ---------------------------------------------------
 
-TURNS = """[31/12/2023, 10:00] Ana Ruiz: We repaired the harbour crane yesterday with Ben Holm.
-[01/02/2024, 11:00] Ben Holm: I painted the harbour crane in 2019 and again three years ago.
-[15/03/2024, 12:00] Ana Ruiz: The harbour crane broke last week and was sold to Turku.
-"""
-TALK = (
-    InlineText(TURNS, "chat", "Chat"),
-    InlineText("Ana Ruiz bought the pump of the mill in May 2021 from a farmer.", "mill", "Mill", {"date": "2024-01-05"}),
-    InlineText("Ana Ruiz sold the pump of the mill to a farmer from Salo.", "sale", "Sale", {"date": "2024-01-06"}),
-    InlineText("Ana Ruiz is the owner of a boat of steel in the harbour.", "boat", "Boat"),
-)  # fmt: skip
 
-
-@pytest.fixture(scope="module")
-def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    home = tmp_path_factory.mktemp("talk")
-    return snapshot_of(home / "c", TALK)

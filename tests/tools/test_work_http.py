@@ -15,7 +15,6 @@ from tests.support.http_server import ALICE, BOB, TOKENS, client, good, running,
 NOTES = [
     {"id": str(n), "text": f"Mira Okafor built mill {n} at Sable Point. Jonas Okafor kept its books."} for n in range(6)
 ]
-ALL = "123456789"
 
 
 @pytest.fixture(scope="module", params=["", TOKENS], ids=["open", "tokens"])
