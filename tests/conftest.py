@@ -42,10 +42,6 @@ SLOW = frozenset(
 )
 
 
-# Tests that fail at present, one node id a line: each is to be mended, and the summary counts them as xfailed.
-KNOWN_FAILURES = Path(__file__).parent / "support" / "known_failures.txt"
-
-
 @pytest.fixture
 def without_ocr(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Pictures and scanned pages are read as on a machine without the extra [ocr]."""
@@ -56,10 +52,7 @@ def without_ocr(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    known = {line for line in KNOWN_FAILURES.read_text("utf-8").splitlines() if line[:1] not in ("", "#")}
     for item in items:
-        if item.nodeid in known:
-            item.add_marker(pytest.mark.xfail(reason=f"stands in {KNOWN_FAILURES.name}"))
         if item.path.stem.removeprefix("test_") in SLOW and not item.get_closest_marker("core"):
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))

@@ -311,3 +311,11 @@ def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_
     assert record["corpus"] == "sample" and len(record["about"]) == 5 and len(record["questions"]) == 3
     (tmp_path / "empty").mkdir()
     assert run_cli("try", tmp_path / "empty", "--home", tmp_path / "home").returncode == 1
+
+
+def test_every_file_that_a_page_names_is_there() -> None:
+    there = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
+    for page in (DOCS / "dev" / "how-it-works.md", ROOT / "AGENTS.md", DOCS / "comparison.md"):
+        named = set(re.findall(r"`([\w/]+\.py)`", page.read_text("utf-8")))
+        lost = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
+        assert lost == [], page.name

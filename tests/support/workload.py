@@ -1,6 +1,6 @@
 """How much work a function does, without a clock; a limit that fails what would go on for ever; waiting for something.
 
-This is the only module of the tests that knows what time it is (tests/project/test_layout.py). Nothing here says how long
+This is the only module of the tests that knows what time it is. Nothing here says how long
 something took.
 """
 
