@@ -176,3 +176,19 @@ def test_memory_stays_under_ten_times_the_text() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10 * len(body)
+
+
+@given(st.text(st.characters(exclude_characters="\r"), max_size=400))
+@settings(max_examples=80, deadline=None)
+def test_arbitrary_unicode_is_tiled_exactly(text: str) -> None:
+    check(text, ChunkParams(50, 10, 30))
+
+
+def test_no_character_is_split() -> None:
+    family, accents, flags = "👨‍👩‍👧‍👦", "e\u0301\u0323", "🇳🇴🇸🇪"
+    for unit in (family, accents, "👩🏽‍🚀", "각"):
+        body = unit * 3_000
+        for piece in texts(body, size=60, overlap=10, passage_size=30):
+            assert piece.replace(unit, "") == ""
+    for piece in texts((flags * 15 + " ") * 200, size=60, overlap=0, passage_size=30):
+        assert all(len(word) % 2 == 0 for word in piece.split())

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.llm.openai_chat import OpenAIChat
+from graphrag_mcp.llm.protocols import Message
 from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.settings import Settings
 from tests.llm.test_openai_chat import SCHEMA, Clock, ask, chat, embed, embedder, failure
@@ -264,3 +265,10 @@ def test_what_a_call_really_took_counts_instead_of_its_estimate() -> None:
     starts.clear()
     time.run(everything(50))
     assert starts == [0, 5, 10]
+
+
+def test_an_error_does_not_repeat_the_prompt() -> None:
+    secret = "The treasure of Captain Aldous lies under the third stone of the old harbour wall."
+    with openai_server(script=[(400, {}, error(f"Could not parse: {secret[10:75]}"))]) as server:
+        failed = failure(lambda: ask(chat(server), [Message("user", f"Text: {secret}")]))
+    assert "third stone" not in str(failed) and "repeats the prompt" in failed.what

@@ -319,3 +319,12 @@ def test_every_file_that_a_page_names_is_there() -> None:
         named = set(re.findall(r"`([\w/]+\.py)`", page.read_text("utf-8")))
         lost = [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in there)]
         assert lost == [], page.name
+
+
+def test_the_documents_of_the_house_name_no_machine_and_no_workplace() -> None:
+    words = [first + second for first, second in (("/wo", "rk/"), ("/tm", "p/"), ("pypi", ".org"), ("npm", "js"))]
+    found = [
+        f"{page.name}: {word}" for page in [*PAGES, ROOT / "Makefile", ROOT / "pyproject.toml", ROOT / ".ci" / "run"]
+        for word in words if word in page.read_text("utf-8")
+    ]  # fmt: skip
+    assert found == []
