@@ -12,9 +12,11 @@ import ast
 import importlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,12 +37,27 @@ def modules() -> list[str]:
     return [".".join(path.parts).removesuffix(".__init__") for path in found]
 
 
-def calls(module: str) -> Iterator[ast.Call]:
-    """Calls of methods whose names `re` and its patterns know."""
-    file = importlib.import_module(module).__file__ or ""
-    for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))):
+def calls(module: str) -> Iterator[tuple[ast.Call, str, Any]]:
+    """Calls of methods whose names `re` and its patterns know: (call, method, what it is a method of), where names of the
+    module alone say that."""
+    held = vars(importlib.import_module(module))
+    for node in ast.walk(ast.parse(Path(held["__file__"]).read_text("utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS:
-            yield node
+            owner = node.func.value
+            if all(isinstance(one, ast.Name | ast.Attribute | ast.Load) for one in ast.walk(owner)):
+                with suppress(NameError, AttributeError):  # a name of a function
+                    yield node, node.func.attr, eval(ast.unparse(owner), dict(held))
+
+
+def patterns_in(value: object) -> Iterator[re.Pattern[str]]:
+    """The compiled patterns of a value: itself, of a collection, or of a .toml file."""
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield value
+    elif isinstance(value, Patterns):
+        yield from (getattr(value, key) for key in value.forms)
+    elif isinstance(value, dict | list | tuple):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from patterns_in(one)
 
 
 @lru_cache(maxsize=1)
@@ -53,28 +70,16 @@ def every_pattern() -> dict[tuple[str, int], tuple[re.Pattern[str], bool]]:
     for module in modules():
         held = vars(importlib.import_module(module))
         for name, value in held.items():
-            if isinstance(value, Patterns):  # those of a .toml file, compiled when they are used
-                named |= {id(one): one for one in (getattr(value, key) for key in value.forms)}
-                continue
-            some = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else [value]
-            for one in some:
-                parts = one if isinstance(one, tuple) else (one,)
-                for pattern in (part for part in parts if isinstance(part, re.Pattern) and isinstance(part.pattern, str)):
-                    named[id(pattern)] = pattern
-                    if pattern is not value:
-                        (matched if f"{module}.{name}" in MATCHED else anywhere).add(id(pattern))
-        for node in calls(module):
-            assert isinstance(node.func, ast.Attribute)
-            owner, method = node.func.value, node.func.attr
-            if isinstance(owner, ast.Name) and isinstance(held.get(owner.id), re.Pattern):
-                (matched if method in ("match", "fullmatch") else anywhere).add(id(held[owner.id]))
-            elif isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id in held:
-                if isinstance(pattern := getattr(held[owner.value.id], owner.attr, None), re.Pattern):
-                    (matched if method in ("match", "fullmatch") else anywhere).add(id(pattern))
-            elif isinstance(owner, ast.Name) and owner.id == "re" and method != "compile" and node.args:
+            for pattern in patterns_in(value):
+                named[id(pattern)] = pattern
+                if pattern is not value and not isinstance(value, Patterns):
+                    (matched if f"{module}.{name}" in MATCHED else anywhere).add(id(pattern))
+        for node, method, owner in calls(module):
+            if isinstance(owner, re.Pattern):
+                (matched if method in ("match", "fullmatch") else anywhere).add(id(owner))
+            elif owner is re and method != "compile" and node.args:
                 try:
-                    text = eval(compile(ast.Expression(node.args[0]), module, "eval"), dict(held))
-                    pattern = re.compile(text, flags(node))
+                    pattern = re.compile(eval(ast.unparse(node.args[0]), dict(held)), flags(node))
                 except Exception:  # made of an argument, or a pattern that has a name
                     continue
                 if isinstance(pattern.pattern, str):
@@ -97,43 +102,26 @@ def letters(pattern: re.Pattern[str]) -> list[str]:
     found: dict[str, None] = {}
     words: dict[str, None] = {}
 
-    def walk(tree: object) -> None:
-        run = ""
-        for kind, value in tree:  # type: ignore[attr-defined]
-            name = str(kind)
-            if name == "LITERAL":
-                run += chr(value)
-                found.setdefault(chr(value))
-                continue
-            if len(run) > 1:
-                words.setdefault(run)
+    def walk(value: Any) -> None:
+        """A sequence of (kind, value), and every one inside of it."""
+        if isinstance(value, parser.SubPattern | list):
             run = ""
-            if name == "IN":
-                for inner, one in value:
-                    if str(inner) == "LITERAL":
-                        found.setdefault(chr(one))
-                    elif str(inner) == "RANGE":
-                        found.setdefault(chr(one[0]))
-                    elif str(inner) == "CATEGORY":
-                        found.setdefault({"SPACE": " ", "DIGIT": "1"}.get(str(one).rpartition("_")[2], "a"))
-            elif name in ("ANY", "NOT_LITERAL"):
-                found.setdefault("x")
-            elif name == "BRANCH":
-                for branch in value[1]:
-                    walk(branch)
-            elif name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-                walk(value[2])
-            elif name == "SUBPATTERN":
-                walk(value[3])
-            elif name in ("ASSERT", "ASSERT_NOT"):
-                walk(value[1])
-            elif name == "ATOMIC_GROUP":
-                walk(value)
-        if len(run) > 1:
+            for kind, inner in (one for one in value if isinstance(one, tuple) and len(one) == 2):
+                literal = str(kind) == "LITERAL" and isinstance(value, parser.SubPattern)  # and no member of a class
+                run = run + chr(inner) if literal else words.setdefault(run) or ""
+                if str(kind) in ("LITERAL", "RANGE"):
+                    found.setdefault(chr(inner if isinstance(inner, int) else inner[0]))
+                elif str(kind) == "CATEGORY":
+                    found.setdefault({"SPACE": " ", "DIGIT": "1"}.get(str(inner).rpartition("_")[2], "a"))
+                elif str(kind) in ("ANY", "NOT_LITERAL"):
+                    found.setdefault("x")
             words.setdefault(run)
+        if isinstance(value, parser.SubPattern | list | tuple):
+            for one in value:
+                walk(one)
 
     walk(parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
-    return [*list(words)[:8], *list(found)[:14], " ", "\n", "a", "1"]
+    return [*[word for word in words if len(word) > 1][:8], *list(found)[:14], " ", "\n", "a", "1"]
 
 
 def pumped(pattern: re.Pattern[str]) -> list[str]:

@@ -51,7 +51,8 @@ def served(home: Path, *options: str) -> list[str]:
 
 
 def asked(port: int, headers: list[tuple[str, str]], method: str = "POST", path: str = "/mcp") -> tuple[int, str, dict[str, str]]:
-    """One request with exactly these headers; {port} in a value is the server's."""
+    """One request with exactly these headers; {port} in a value is the server's. The status is 0 where the server closed the
+    connection before it had read all of the request."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
     body = json.dumps(HELLO).encode() if method == "POST" else b""
@@ -59,7 +60,10 @@ def asked(port: int, headers: list[tuple[str, str]], method: str = "POST", path:
     for name, value in [*headers, *usual]:
         connection.putheader(name, value.replace("{port}", str(port)))
     connection.endheaders(body)
-    response = connection.getresponse()
+    try:
+        response = connection.getresponse()
+    except ConnectionResetError:
+        return 0, "", {}
     found = response.status, response.read(4_000).decode("utf-8", "replace"), {name.lower(): value for name, value in response.getheaders()}
     connection.close()
     return found
