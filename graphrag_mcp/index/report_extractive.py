@@ -16,6 +16,7 @@ from heapq import nsmallest
 
 from graphrag_mcp.index.report_content import LISTED, EdgeRow, Topic
 from graphrag_mcp.index.report_sentences import Chosen, chosen
+from graphrag_mcp.names import cjk
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.references import reference, referenced_ids
 from graphrag_mcp.text.terms import counted
@@ -24,6 +25,7 @@ from graphrag_mcp.text.titles import PARTS, joined, parts, phrases
 SUMMARY = 2  # sentences of a report that stand in its summary
 SUBJECTS = 6  # names in the line of counts
 NAMED = 60  # names that most text units hold, of which a title is made
+READ = 120  # titles and sentences that are looked through for words of the title
 CITED = 3  # text units after a sentence
 FULL = 200  # text units of a report that is rated 10
 
@@ -61,7 +63,9 @@ def compose(topic: Topic, sentences: Sequence[Chosen] | None = None) -> Report:
     headings = [paper.title for paper in topic.papers]
     every = [text for _, text in topic.texts]
     spoken = phrases([*headings, *every], topic.worth)
-    subjects = parts(topic.worth, [*names, *spoken], [*headings, *texts], SUBJECTS, texts=every)
+    read = [*headings, *texts][:READ]
+    nouns = {noun for sentence in read for noun in cjk.nouns(sentence)}
+    subjects = parts(topic.worth, [*names, *spoken], read, SUBJECTS, texts=every, nouns=nouns)
     base = outline(topic)
     title = joined(subjects[:PARTS]) or base.title
     quoted = [cited(*sentence) for sentence in found]

@@ -80,6 +80,14 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     return found
 
 
+def nouns(text: str) -> Iterator[str]:
+    """Nouns of two characters or more that the word list of the segmenter has."""
+    for run in _tokens(text):
+        for token in run:
+            if len(token.word) > 1 and token.known and token.tag.startswith(("n", "vn")):
+                yield text[token.start : token.end]
+
+
 def single_nouns(text: str) -> Iterator[str]:
     """Nouns of one character: no pieces of a longer unknown word, no end of a name."""
     for run in _tokens(text):

@@ -12,8 +12,16 @@ from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 
 _KANA = re.compile("[\u3041-\u3096]")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
+_WORD = re.compile(f"[{lex.HAN}]{{2,6}}|[ァ-ヺー]{{2,12}}")
 # ask, point, or stand in any text
 _NO_THING = frozenset("何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日")
+
+
+def nouns(text: str) -> list[str]:
+    """Words of a Chinese or Japanese text that may say a topic: nouns; in Japanese runs of kanji or katakana."""
+    if not lex.HAN_CHARACTER.search(text):
+        return []
+    return _WORD.findall(text) if _KANA.search(text) else list(chinese.nouns(text))
 
 
 def candidates(text: str, short: bool) -> list[Candidate]:

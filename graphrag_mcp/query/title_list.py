@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
-from graphrag_mcp.packing.budget import HIGHEST, one_line
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context, hits, note_sources, render, times, topics
 from graphrag_mcp.query.copies import equal_documents
 from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import counted, lists_of
+from graphrag_mcp.text.terms import counted, holds_cjk, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 
 BEGINNING = 6_000  # characters of a document that are read for its line
@@ -26,12 +26,13 @@ VERSIONS = 1 + render.ALSO  # documents of one title that share a line
 SAMPLE = 40  # lines that are measured to tell how long the list is
 # Tokens of a page of it: some clients cut a result of more than 30,000 characters.
 ONE_PAGE = 10_000
+MOST_PAGES = 3
 
 Shown = Callable[[], str]  # a line, made when it is shown
 
 
 def told(snapshot: Snapshot) -> str:
-    """How to list the titles of all documents, and how long that list is; "" for one that no result can hold. Every
+    """How to list the titles of all documents, and how long that list is; "" for one of more than MOST_PAGES. Every
     k-th line is measured, and to the tokens a tenth is added."""
     facts, notes = times.documents(snapshot), note_sources.ids(snapshot)
     every = lines(snapshot, [id for id in facts if id not in notes], None, by_topic=True)
@@ -39,9 +40,9 @@ def told(snapshot: Snapshot) -> str:
     share = len(every) / len(sample)
     characters = share * math.fsum(len(line) + 1 for line in sample)
     tokens = 1.1 * share * math.fsum(count_tokens(line) + 2 for line in sample)
-    if tokens > HIGHEST:
-        return ""
     pages = math.ceil(tokens / ONE_PAGE)
+    if pages > MOST_PAGES:
+        return ""
     on_pages = f", on {pages} pages" if pages > 1 else ""
     return (
         f" The titles of all, about {round(characters / 1000)},000 characters{on_pages}: "
@@ -105,5 +106,9 @@ def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -
 
 def _untitled(snapshot: Snapshot, id: str, files: str, otherwise: str) -> str:
     """`- note, copy: how it begins`: the names of files are ids too. A text without words has the line of a title."""
-    begins = quote.lead(beginning(snapshot, id), BEGINS)
-    return f"- {files}: {one_line(begins, BEGINS)}" if begins else otherwise
+    text = beginning(snapshot, id)
+    room = (
+        BEGINS // 2 if holds_cjk(text[:BEGINS]) else BEGINS
+    )  # such characters say as much as two letters
+    begins = quote.lead(text, room)
+    return f"- {files}: {one_line(begins, room)}" if begins else otherwise

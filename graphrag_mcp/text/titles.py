@@ -12,7 +12,6 @@ from itertools import pairwise
 from graphrag_mcp.text.terms import holds_cjk, is_cjk, tells_topic, terms
 
 PARTS = 3  # of a title
-READ = 120  # sentences that are looked through for words
 LONG = 40  # characters of a part
 WORD = 0.5  # worth of a word beside a name with the same weights, which says more
 _WORD = re.compile(r"[^\W\d_][\w'’&-]*[^\W_]|[^\W\d_]")
@@ -40,15 +39,16 @@ def parts(
     most: int = PARTS,
     known: str = "",
     texts: Sequence[str] = (),
+    nouns: Iterable[str] = (),
 ) -> list[str]:
     """The names and words of sentences that are worth most, best first; none whose words stand in
     what is `known` or in one before.
 
-    `weights`: characteristic terms. A form counts the mean weight of its terms, times the share of the `texts` that
+    `weights`: characteristic terms. `nouns`: words of texts without blanks (Chinese, Japanese). A form counts the mean weight of its terms, times the share of the `texts` that
     hold it, where these are given: Andy Robinson is named in 10 of the 21 articles on England in the Six Nations."""
     worth: dict[str, float] = {}
     folded = [text.casefold() for text in texts]
-    words = ((word, WORD) for word in _words(sentences[:READ], weights))
+    words = ((word, WORD) for word in (*_words(sentences, weights), *nouns))
     for form, share in (*((name, 1.0) for name in names), *words):
         stems = _stems(form)
         found = math.fsum(weights.get(stem, 0.0) for stem in stems)

@@ -131,6 +131,21 @@ def test_a_report_says_its_counts_and_quotes_a_sentence_of_each_text_but_none_tw
     assert set(cited) == {content_id("unit", "u1"), content_id("unit", "u3")}
 
 
+CINEMA = [
+    ("u1", "这部电影的导演在影片中使用了新的拍摄方法，观众很喜欢这部电影。"),
+    ("u2", "导演说，电影上映三天，影院里坐满了观众。"),
+    ("u3", "影片的演员感谢观众，电影公司准备拍续集。"),
+]
+
+
+def test_the_title_of_texts_in_chinese_is_made_of_their_words_where_they_have_no_names():
+    texts = [(content_id("unit", unit), text) for unit, text in CINEMA]
+    weights = {"电影": 1.0, "观众": 0.9, "导演": 0.8, "影片": 0.8, "部电": 0.7, "的演": 0.7}
+    community = Community("c", 0, "", (), (), tuple(unit for unit, _ in texts))
+    report = extractive_report(community, [], [], weights=weights, texts=texts)
+    assert set(report.title.split("、")) == {"电影", "观众", "影片"}
+
+
 def test_credentials_are_masked_and_a_reference_in_a_text_stays_a_quotation() -> None:
     key = "sk-" + "a1B2" * 10
     forged = content_id("entity", "forged")
