@@ -128,7 +128,7 @@ def _batches(
             yield batch
             batch = Batch()
     renamed.record(plan.found.sources, there)
-    if batch.log or batch.gone or batch.documents or batch.imports:
+    if batch.log or batch.gone or batch.tables or batch.imports:
         yield batch
     run.progress("documents", max(work.total, done), max(work.total, done))
 

@@ -49,13 +49,17 @@ class DocumentRows:
     document: Row
     units: list[Row] = field(default_factory=list)
     passages: list[Row] = field(default_factory=list)
+    # of further tables: places, links and tags of its Markdown, and those of plug-ins
+    more: dict[str, list[Row]] = field(default_factory=dict)
     fresh: dict[str, UnitNames] = field(default_factory=dict)  # units to merge into the graph
     kept: set[str] = field(default_factory=set)  # units whose names are already there
-    facts: dict[str, Row] = field(default_factory=dict)  # its row in the tables of plug-ins
-    places: list[Row] = field(default_factory=list)  # of its units and passages
-    links: list[Row] = field(default_factory=list)  # links and tags of its Markdown
     plugin: str = ""  # the plug-in that read it
     note: bool = False  # in no graph and no topic: it stands beside its sources
+
+    @property
+    def tables(self) -> dict[str, list[Row]]:
+        named = {"documents": [self.document], "text_units": self.units, "passages": self.passages}
+        return {**named, **self.more}
 
 
 def derive(
@@ -76,7 +80,8 @@ def derive(
     row = row_of(document)
     note = imported is None and is_note(document.uri, document.metadata)
     rows = DocumentRows(row, plugin=outline.by if outline else "", note=note)
-    rows.links = rows_of_links(row["id"], document.uri, text, document.links)
+    rows.more["links"] = rows_of_links(row["id"], document.uri, text, document.links)
+    rows.more["places"] = found = list[Row]()
     extractor: Extractor = RuleExtractor()
     if outline:
         extractor = plugin.plugins()[outline.by].extractor(outline)
@@ -106,14 +111,14 @@ def derive(
             rows.fresh[id] = names
             named = ids_of_names(unit, names, mentions)
         rows.passages += table.rows(unit, id, passages, named, len(rows.passages))
-        rows.places += _places(document, row["id"], id, unit, passages)
+        found += _places(document, row["id"], id, unit, passages)
     if cuts and imported is None and not note:
         units = {unit_row["id"]: unit for unit_row, (unit, _) in zip(rows.units, cuts, strict=True)}
         for name, plug_in in plugin.plugins().items():
             read = outline if rows.plugin == name else None
             if (facts := plug_in.facts(document.uri, text, read, units)) is not None:
                 known_as = {"id": row["id"], "uri": document.uri}
-                rows.facts[name] = {**known_as, "facts": facts, "links": plugin.UNLINKED}
+                rows.more[name] = [{**known_as, "facts": facts, "links": plugin.UNLINKED}]
     return rows
 
 

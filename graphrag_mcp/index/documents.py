@@ -41,9 +41,7 @@ class Batch:
 
     log: list[Row] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)  # ids of document rows that go or are replaced
-    documents: list[Row] = field(default_factory=list)
-    units: list[Row] = field(default_factory=list)
-    passages: list[Row] = field(default_factory=list)
+    tables: dict[str, list[Row]] = field(default_factory=dict)
     size: float = 0.0  # in passages
     fresh: dict[str, UnitNames] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
@@ -51,27 +49,19 @@ class Batch:
     # units that one should read and no one can -> uri
     unread: dict[str, str] = field(default_factory=dict)
     imports: list[Row] = field(default_factory=list)  # for the log of imports
-    facts: dict[str, list[Row]] = field(default_factory=dict)  # of the tables of plug-ins
-    places: list[Row] = field(default_factory=list)
-    links: list[Row] = field(default_factory=list)
     notes: set[str] = field(default_factory=set)  # ids of document rows that are notes
 
     def add(self, rows: DocumentRows) -> None:
-        self.documents.append(rows.document)
-        self.units += rows.units
-        self.passages += rows.passages
+        for name, found in rows.tables.items():
+            self.tables.setdefault(name, []).extend(found)
         self.size += len(rows.passages) / (AS_ONE if rows.plugin else 1)
         self.fresh |= rows.fresh
         self.kept |= rows.kept
-        for name, row in rows.facts.items():
-            self.facts.setdefault(name, []).append(row)
-        self.places += rows.places
-        self.links += rows.links
         self.notes |= {rows.document["id"]} if rows.note else set()
 
     def only_notes(self, snapshot: Snapshot | None) -> bool:
         """Are all documents that come and go notes, so that the graph and the topics stay?"""
-        if any(row["id"] not in self.notes for row in self.documents):
+        if any(row["id"] not in self.notes for row in self.tables.get("documents", ())):
             return False
         before: frozenset[str] = (
             notes_of(snapshot) if snapshot is not None and self.gone else frozenset()
@@ -102,30 +92,23 @@ def commit_batch(
     topics = not batch.only_notes(snapshot)
     with run.stage("terms"):
         old_units, old_passages = _replaced(snapshot, batch.gone)
-        term_change, moved = _terms(snapshot, old_passages, batch.passages)
-    moved.update(
-        documents=len(batch.documents) - len(batch.gone),
-        text_units=len(batch.units) - len(old_units),
-        passages=len(batch.passages) - len(old_passages),
-    )
+        term_change, moved = _terms(snapshot, old_passages, batch.tables.get("passages", []))
+    gone = {"documents": batch.gone, "text_units": old_units, "passages": old_passages}
     with run.stage("write"):
         segments = _originals(run, batch)
         changes = {"terms": term_change}
-        for name, removed, rows in (
-            ("documents", batch.gone, batch.documents),
-            ("text_units", old_units, batch.units),
-            ("passages", old_passages, batch.passages),
-        ):
-            changes[name] = Change(sorted(removed), graph_to_table(name, rows))
+        for name in (*gone, "places", "links"):
+            rows = batch.tables.pop(name, [])  # of a large text they are a third of the memory
+            if name in gone:
+                moved[name] += len(rows) - len(gone[name])
+            if rows or name in gone or name in run.draft.tables:
+                removed = gone.get(name, batch.gone)
+                changes[name] = Change(sorted(removed), graph_to_table(name, rows))
         if snapshot is not None and _with_rows(snapshot, "summaries", batch.gone):
             changes["summaries"] = Change(sorted(batch.gone))
             moved["summarised"] -= len(summarised(snapshot, sorted(batch.gone)))
-        for name, rows in (("places", batch.places), ("links", batch.links)):
-            if rows or name in run.draft.tables:
-                changes[name] = Change(sorted(batch.gone), graph_to_table(name, rows))
         run.write(changes)
-        del term_change, changes, rows
-        batch.units, batch.passages = [], []  # of a large text they are a third of the memory
+        del term_change, changes
     if last and topics and run.imports is None:  # an import groups texts by what they name
         communities_stage.begin_topics(run)
     if last:
@@ -189,7 +172,7 @@ def _linked(
     `gone_units`."""
     changes: dict[str, Change] = {}
     for name, plug_in in plugin.plugins().items():
-        rows, removed = batch.facts.get(name, []), set(batch.gone)
+        rows, removed = batch.tables.get(name, []), set(batch.gone)
         if not rows and (snapshot is None or name not in snapshot.manifest.tables):
             continue
         stored = snapshot.rows(name).to_pylist() if snapshot is not None else []

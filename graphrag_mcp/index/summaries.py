@@ -1,7 +1,7 @@
 """Summaries: what a document, or a section of a long one, says, written by a model or by an agent.
 
-A document of up to LONGEST tokens has one summary. A longer one is cut into sections, at headings,
-then at paragraphs; each has a summary, and the document has one that is made of theirs. Several
+A document of up to LONGEST tokens has one summary. A longer one is cut into sections, rather at headings
+and paragraphs than elsewhere; each has a summary, and the document has one that is made of theirs. Several
 short texts share one call, but the reply cache keeps each summary under the question about its text
 alone: so a fresh index finds the same replies, whichever texts shared a call. A summary is checked
 against its text; what the text does not have is listed in `unsupported`."""
@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
+from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.extraction import language_rule
 from graphrag_mcp.index.units import Context
 from graphrag_mcp.index.unsupported import has_words, names, numbers
@@ -32,14 +33,13 @@ from graphrag_mcp.packing.budget import shorten
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.schema import OTHER_SCRIPT, doubts
-from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import content_id, holds_cjk, is_cjk, terms
 from graphrag_mcp.text.tokens import count_tokens, packed
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]
 # Raise it when the same replies give other rows, as with another check (`unsupported`).
-VERSION = "6"
+VERSION = "7"
 LONGEST = 6_000  # tokens of a text that is summarised as one, and of the texts of one call
 BRIEF = 45  # words that are asked for; a text of no more is its own summary
 OWN_WORDS = "text"  # who wrote the summary of such a text
@@ -105,7 +105,7 @@ def parts_of(document: Mapping[str, Any], longest: int = LONGEST) -> list[Part]:
     metadata = json.loads(document["metadata"])
     context = Context(document["uri"], document["title"], text, metadata)
     found = list(headings(text))
-    spans = cut(text, [offset for offset, _, _ in found], longest)
+    spans = cut(text, longest)
     parts = []
     for place, (start, end) in enumerate(spans, len(spans) > 1):
         at = bisect_right([offset for offset, _, _ in found], start) - 1
@@ -116,32 +116,13 @@ def parts_of(document: Mapping[str, Any], longest: int = LONGEST) -> list[Part]:
     return parts
 
 
-def cut(text: str, heads: Sequence[int], longest: int = LONGEST) -> list[tuple[int, int]]:
-    """Spans that tile the text, each of at most about `longest` tokens: whole blocks between
-    headings, of a longer block whole paragraphs, of a longer paragraph whole sentences."""
-    if len(text) <= longest:  # a token is a character or more
+def cut(text: str, longest: int = LONGEST) -> list[tuple[int, int]]:
+    """Spans that tile the text, each of at most `longest` tokens: one where that is enough, else as text
+    units are cut (chunk.py), so that an edit asks about the sections around it alone."""
+    if len(text) <= longest or count_tokens(text) <= longest:  # a token is a character or more
         return [(0, len(text))]
-
-    def tokens(piece: tuple[int, int]) -> int:
-        return count_tokens(text[slice(*piece)])
-
-    def paragraphs(start: int, end: int) -> Iterable[int]:
-        return (match.end() for match in re.compile(r"\n\s*\n").finditer(text, start, end))
-
-    def ends(start: int, end: int) -> Iterator[int]:
-        at = start
-        for stop in (start + stop for _, stop in sentences(text[start:end])):
-            yield from range(at + longest, stop, longest)  # a sentence without end
-            yield (at := stop)
-
-    pieces = [(0, len(text))]
-    for edges in (lambda *_: heads, paragraphs, ends):
-        found = []
-        for start, end in pieces:
-            cuts = edges(start, end) if tokens((start, end)) > longest else ()
-            found += pairwise([start, *sorted({at for at in cuts if start < at < end}), end])
-        pieces = found
-    return [(group[0][0], group[-1][1]) for group in packed(pieces, tokens, longest)]
+    units = chunk(text, ChunkParams(longest, 0, longest))
+    return list(pairwise([0, *(unit.span.start for unit in units[1:]), len(text)]))
 
 
 # ---- questions and replies ----------------------------------------------------------------------

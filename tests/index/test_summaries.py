@@ -130,10 +130,10 @@ def told(corpus: Path) -> dict[str, str]:
 @pytest.mark.parametrize("joint", ["\n\n# Heading\n\n", "\n\n", " "])
 def test_sections_tile_their_document_and_are_of_a_bounded_length(joint: str) -> None:
     text = joint.join(f"Sentence {n} of the report on the harbour is this. {FILLER}" for n in range(400))
-    spans = cut(text, [match.start() for match in re.finditer("# ", text)])
+    spans = cut(text)
     assert [0, *(end for _, end in spans)] == [*(start for start, _ in spans), len(text)] and len(spans) > 2
     assert all(count_tokens(text[start:end]) <= LONGEST for start, end in spans)
-    assert cut("x" * 40_000, [])[-1][1] == 40_000 and cut("", []) == [(0, 0)]
+    assert cut("x" * 40_000)[-1][1] == 40_000 and cut("") == [(0, 0)]
     row = {"id": "d", "uri": "docs/a.md", "title": "A", "metadata": "{}", "text": text}
     assert [one.place for one in parts_of(row)] == list(range(1, len(spans) + 1))
     assert [one.place for one in parts_of({**row, "text": "short"})] == [0]
