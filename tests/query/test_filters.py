@@ -165,3 +165,39 @@ def test_the_neighbours_of_a_text_unit_are_those_before_and_after_it(tmp_path: P
     snapshot = open_snapshot(tmp_path / "c")
     found = [one["id"] for one in get_source(snapshot, ["t3"], around=1, max_tokens=20_000).sources]
     assert found == ["t2", "t3", "t4"]
+
+
+def test_nothing_that_passes_is_told_apart_from_nothing_there(notes: Snapshot) -> None:
+    result = local_search(notes, "crane", filters=["author=Ada", "date>=2030"])
+    assert result.state == "not_found" and "0 of 3 documents pass" in result.text and "filters" in result.hint
+
+
+def test_an_included_entity_comes_first_whatever_the_ranking(sample: Snapshot) -> None:
+    plain = local_search(sample, "eelgrass survey")
+    asked = local_search(sample, "eelgrass survey", filters=["entity=Tobias Fenn"])
+    assert "Fenn" not in plain.text.split("\n\n[")[0] and "Fenn" in asked.text.split("\n\n[")[0]
+    scores = [one.score for one in asked.citations]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
+    named = read_by_model(sample, "Who was at Corrie Head?", "type=person")["Entities"].splitlines()
+    rows = sample.rows("entities", "type = 'person'", ["title"])["title"].to_pylist()
+    assert named and {line.split("|")[1] for line in named} <= set(rows)
+    ranks = {f"c{row['n']}": row["rank"] for row in sample.rows("reports", "", ["n", "rank"]).to_pylist()}
+    middle = sorted(ranks.values())[len(ranks) // 2]
+    for given in ({"filters": [f"rating>={middle}"]}, {"min_rating": middle}):
+        found = global_search(sample, "", max_tokens=20_000, **given)  # type: ignore[arg-type]
+        assert found.communities and all(ranks[id] >= middle for id in found.communities)
+    assert any(ranks[id] < middle for id in global_search(sample, "", max_tokens=20_000).communities)
+
+
+def test_documents_without_a_date_are_counted_where_dates_are_filtered(tmp_path: Path) -> None:
+    texts = (InlineText("Ada Keene came to Port Kell.", "a", metadata={"date": "2020-05-01"}), InlineText("Ada Keene left Port Kell.", "b"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    dated = open_snapshot(tmp_path / "c")
+    for search in (local_search, global_search, search_text):
+        found = search(dated, "Ada Keene", filters=["date>=2020"])
+        assert found.hint == "1 of 2 documents state no date and pass no date filter."
+        assert {one.uri for one in found.citations} == {"text:a"}
+        assert "of 2 documents" not in search(dated, "Ada Keene", filters=["uri!=x"]).hint
