@@ -15,6 +15,7 @@ import networkx as nx
 import pytest
 
 from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.explorer.drift import listed_sessions
 from graphrag_mcp.packing import sending
 from graphrag_mcp.query.drift import KEEP_DAYS, Drift
 from graphrag_mcp.query.drift_state import Walk
@@ -263,3 +264,19 @@ def test_the_same_events_fold_into_the_same_graph(drift: Drift) -> None:
     begun(drift)
     events = sessions.read(drift.path)
     assert nx.utils.graphs_equal(Walk(events).graph, drift.walk().graph)
+
+
+def test_questions_that_wait_count_among_the_nodes_of_a_session_and_the_least_promising_gives_way(drift: Drift) -> None:
+    root = drift.start(QUESTION, max_nodes=4).open_node
+    opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
+    walk = drift.walk()
+    assert len(walk.with_status("answered", "open", "frontier")) == 4 and len(walk.with_status("dropped")) == 2
+    (listed,) = listed_sessions(drift.snapshot, drift.path.parent)["sessions"]
+    assert (listed["answered"], listed["open"], listed["frontier"], listed["dropped"]) == (1, 1, 2, 2)
+    worst = walk.frontier()[-1]
+    better = "Who was right about the Meridian Tern in 1969?"
+    drift.step(opened, "He saw the back-run [t1].", 100, [better], open_next="none")
+    walk = drift.walk()
+    assert better in [walk.graph.nodes[id]["query"] for id in walk.frontier()] and walk.graph.nodes[worst]["status"] == "dropped"
+    with pytest.raises(BadInput, match="gave way to better ones"):
+        drift.step(worst)
