@@ -15,11 +15,16 @@ from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.exchange.importing import import_folder
+from graphrag_mcp.explorer.community import community
+from graphrag_mcp.explorer.texts import document
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.summaries import LONGEST, Part, Summary, cut, parts_of, read, unsupported
 from graphrag_mcp.index.work import claim, method_of, submit
 from graphrag_mcp.llm.replies import BadReply
+from graphrag_mcp.query.community import get_community_report
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.schema import OTHER_SCRIPT
@@ -561,3 +566,44 @@ def test_names_of_summaries_after_any_history_are_those_of_a_fresh_index(tmp_pat
         (docs / "c.md").unlink()
         index(corpus, docs, server)
         assert fresh_as(corpus, fresh, docs, server, "light")
+
+
+def test_a_list_shows_summaries_and_marks_what_their_text_does_not_have(
+    model: Model, server: Server, tmp_path: Path
+) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    model.wrong = {"Mira Okafor built": "A mill was built in 1909.", "burned in 1931": "Fire took the mill [t99]."}
+    index(corpus, docs, server)
+    text = list_documents(open_snapshot(corpus)).text
+    assert "A mill was built in 1909. (not in the text: 1909)" in text and "Fire took the mill t99." in text
+    assert "Fire took" in list_documents(open_snapshot(corpus), query="what burned?").text
+
+
+def test_a_long_document_opens_with_its_sections_and_a_topic_with_its_documents(
+    model: Model, server: Server, tmp_path: Path
+) -> None:
+    long = "\n\n".join(f"# Part {n}\n\nIn part {n} the board met. {FILLER * 40}" for n in range(12))
+    docs, corpus = write(tmp_path / "docs", {**TEXTS, "long.md": long}), tmp_path / "c"
+    index(corpus, docs, server)
+    snapshot = open_snapshot(corpus)
+    text = get_source(snapshot, ["docs/long.md"], max_tokens=2_000).text
+    lines = [
+        line
+        for line in text.splitlines()
+        if re.match(r"- \[t[\d.]+\] Part \d+: In part \d+ the board met\.", line)
+    ]
+    assert len(lines) > 2 and text.index(lines[0]) < text.index("The ferry of the island")
+    passage = next(id for id in re.findall(r"- \[(t[\d.]+)\] Part", text))
+    further = get_source(snapshot, [f"{passage}+"], max_tokens=700).text
+    assert "- [t" not in further and "The ferry of the island" in further, "who reads on knows the sections"
+    assert "board met" in list_documents(snapshot, document="docs/long.md").text.splitlines()[1]
+    assert "- [t" not in get_source(snapshot, ["docs/a.md"]).text, ("a short document needs no list of sections")
+    n = {row["uri"]: row["n"] for row in snapshot.rows("documents").to_pylist()}
+    page = document(snapshot, n["docs/long.md"])
+    assert "board met" in page["summary"]
+    assert sum(bool(unit["summary"]) for unit in page["units"]) > 2
+    topics = [community(snapshot, row["n"]) for row in snapshot.rows("reports").to_pylist()]
+    papers = [paper for topic in topics for paper in topic["documents"]]
+    assert any("burned in 1931" in paper["summary"] for paper in papers)
+    reports = [get_community_report(snapshot, f"c{row['n']}").text for row in snapshot.rows("reports").to_pylist()]
+    assert any(re.search(r"Documents:\n- \[t[\d.]+\] \S.*: \S", text) for text in reports)

@@ -12,6 +12,7 @@ from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.query import local, sections
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.route import choose
 from graphrag_mcp.query.source import get_source
 from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
@@ -201,3 +202,19 @@ def test_documents_without_a_date_are_counted_where_dates_are_filtered(tmp_path:
         assert found.hint == "1 of 2 documents state no date and pass no date filter."
         assert {one.uri for one in found.citations} == {"text:a"}
         assert "of 2 documents" not in search(dated, "Ada Keene", filters=["uri!=x"]).hint
+
+
+@pytest.mark.parametrize(
+    ("question", "mode"),
+    [
+        ('Where does it say "own error"?', "text"), ("「海槛最浅处为」", "text"), ("HTA-2019/7", "text"), ("read_file()", "text"),
+        ("What are the main themes?", "global"), ("Give me an overview of these documents", "global"), ("这些文档的主要主题是什么？", "global"),
+        ("Worum geht es insgesamt?", "global"), ("¿Cuáles son los temas principales?", "global"), ("Quels sont les grands thèmes ?", "global"),
+        ("Каковы основные темы?", "global"), ("全体の要約を教えて", "global"), ("주요 주제는 무엇인가요?", "global"),
+        ("Who was Tobias Fenn?", "local"), ("Summarise what Tobias Fenn saw", "local"), ("沈若岚是谁？", "local"),
+        ("How deep is the sill?", "local"), ("", "local"),
+    ],
+)  # fmt: skip
+def test_the_mode_is_chosen_with_a_reason(sample: Snapshot, question: str, mode: str) -> None:
+    chosen, reason = choose(question, sample)
+    assert (chosen, reason.endswith(".")) == (mode, True) and len(reason) > 20

@@ -222,3 +222,12 @@ def test_no_date_is_invented_in_the_sample() -> None:
 # ---- turns and months in results ---------------------------------------------------
 
 
+def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_path: Path) -> None:
+    from graphrag_mcp.query.render import Form
+
+    said = "The fence was painted on 3 May 2023 by Ana Lopez. The fence was broken on 7 August 2023 by Ben Carter. The fence was mended on 9 September 2024 by Carla Diaz."
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(said, "minutes", "Minutes"),)), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for day, what in (("2023-05", "painted"), ("2023-08", "broken"), ("2024-09", "mended")):
+        for text in (local_search(snapshot, "fence", filters=[f"when={day}"], form=Form("sentences")).text, list_documents(snapshot, query="fence", filters=[f"when={day}"]).text):
+            assert what in text and text.count("The fence was") == 1
