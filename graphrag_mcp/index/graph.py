@@ -81,7 +81,7 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
         if row.type not in VAGUE:
             types[row.type] += row.count
     counted = forms_of_key or forms
-    title = min(counted, key=lambda form: (-counted[form], form))
+    title = min(counted, key=lambda form: (" " in form and form.isupper(), -counted[form], form))
     # a person by the name that the texts have, mostly without the one in the middle
     same = [form for form in forms if _ends(form) == _ends(title) and forms[form] > forms[title]]
     title = max(same, key=lambda form: (forms[form], form), default=title)

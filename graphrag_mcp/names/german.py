@@ -8,11 +8,12 @@ from collections import Counter
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.text.terms import LANGUAGES, LOWER, UPPER, WORD
 
+_NOUN = rf"[{UPPER}][{LOWER}]++(?:-[{UPPER}][{LOWER}]++)*+"
 _BEFORE_NOUN = re.compile(  # der Markt, einem geregelten Markt, unter besonderer Berücksichtigung
     rf"(?<![{WORD}])(?:(?P<article>(?i:{lex.either(lex.ARTICLES | lex.INDEFINITE_ARTICLES)})[ \n](?:[{LOWER}]++[ \n])?)"
-    rf"|(?P<adjective>[{LOWER}]++(?<=e[mrs]))[ \n])(?P<noun>[{UPPER}][{LOWER}]++)(?![{WORD}-])"
+    rf"|(?P<adjective>[{LOWER}]++(?<=e[mrs]))[ \n])(?P<noun>{_NOUN})(?![{WORD}-])"
 )
-_CAPITAL = re.compile(rf"(?<![{WORD}-])[{UPPER}][{LOWER}]++")
+_CAPITAL = re.compile(rf"(?<![{WORD}-]){_NOUN}")
 DECLINED = (
     "e",
     "em",

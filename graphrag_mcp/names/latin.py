@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from graphrag_mcp.names import german
 from graphrag_mcp.names import lexicon as lex
+from graphrag_mcp.names.german import DECLINED
+from graphrag_mcp.names.german import nouns as nouns_of
 from graphrag_mcp.names.kinds import by_form, kind_of, words_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.names.phrases import Language, Phrase, Phrases
@@ -30,7 +31,7 @@ def names(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Phrase,
     it is a name. `spans` are the sentences."""
     lower = Counter(_LOWER_WORD.findall(text))
     code = _code(_GRAMMAR.intersection(lower))
-    nouns = german.nouns(text) if code == "de" else frozenset[str]()
+    nouns = nouns_of(text) if code == "de" else frozenset[str]()
     language = Language(code, STOP_WORDS | LANGUAGES[code], nouns)
     found = list(Phrases(text, spans, language).read())
     evidence = Evidence(text, found, lower, language)
@@ -93,17 +94,12 @@ class Evidence:
         grammar = first in self.language.grammar
         if not rest:
             return None if grammar and not phrase.words[0].isupper() else phrase
-        if self.inside[phrase.form] and not polite:
-            return phrase  # Do Muoi
         rare = self.inside[" ".join(rest)] or not any(ordinary(word.lower()) for word in rest)
         if not grammar and not (len(rest) > 1 and ordinary(first) and rare):
             return phrase
-        if rest[0].isdigit():
-            rest = rest[1:]  # Noch 2 Leute
-            if not rest:
-                return None
         start = self.text.find(rest[0], phrase.start + len(phrase.words[0]), phrase.end)
-        return Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose)
+        # without what opens it: Wenn Sie
+        return self.without_opener(Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose))
 
     def shown_word(self, phrase: Phrase, kind: str) -> bool | None:
         """Is the word a name by the evidence of its text? None for what is no name at all."""
@@ -121,12 +117,16 @@ class Evidence:
         if word.isupper():  # the US, not US for us
             shown = led > 0 if ordinary(low) else phrase.prose
             return shown and inside + led > one_of
-        if any(map(str.isupper, word[1:])):
+        german = self.language.code == "de"  # where nouns have capitals
+        if any(map(str.isupper, word[1:])) and not (german and "-" in word):
             return True  # McDonald, MySQL
-        usual = all(map(ordinary, low.split("-")))
-        if self.language.code == "de":  # nouns have capitals
+        usual = ordinary(low)
+        if german:
+            parts = word.split("-")  # Baden-Württemberg; not Internet-Anschluss, nor WLAN-Nutzung
+            if parts[1:] and any(ordinary(part.lower()) or not part.istitle() for part in parts):
+                return False
             shown = inside + (self.subject[word] > 1) > 1  # Außerdem opens sentences alone
-            return shown and word not in self.language.nouns and phrase.prose
+            return shown and phrase.prose and self.language.nouns.isdisjoint((word, parts[-1]))
         if not inside + led + one_of:  # it opens sentences or stands in headings only
             return None if usual or self.lower[low] else self.subject[word] > 1
         if usual and inside < 2 and not kind:
@@ -144,7 +144,7 @@ class Evidence:
         usual = [ordinary(low) or low.isdigit() for low in lows]
         if self.language.code == "de" and not by_form(phrase.words):
             # not Soziale Medien, nor Absatz 2
-            declined = lows[0].endswith(german.DECLINED) and not phrase.words[0].isupper()
+            declined = lows[0].endswith(DECLINED) and not phrase.words[0].isupper()
             begins = phrase.opening and not self.subject[phrase.form]
             if not self.inside[phrase.form] and (declined or begins):
                 return False
@@ -154,6 +154,4 @@ class Evidence:
         if len(lows) == 2 and all(usual) and lows[1].isdigit():
             return False  # Figure 2
         shown = self.inside[phrase.form] or self.subject[phrase.form] > 1
-        if phrase.opening and usual[0] and not shown and kind != "person":
-            return False  # Exploring Japan
-        return True
+        return bool(shown or not (phrase.opening and usual[0]))  # Exploring Japan

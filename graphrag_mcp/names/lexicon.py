@@ -45,7 +45,6 @@ COURTESIES, TITLES, MONTHS = map(_words, ("COURTESIES", "TITLES", "MONTHS"))
 PARTICLES, ARTICLES = map(_words, ("PARTICLES", "ARTICLES"))
 SMALL_WORDS = PARTICLES | frozenset("the and in on to a an und et y e".split())  # within a name
 COMPANY_FORMS = _words("COMPANY_FORMS") | LEGAL_FORMS
-COMPANY_ENDS = tuple(f" {form}" for form in sorted(COMPANY_FORMS))
 INDEFINITE_ARTICLES = _words("INDEFINITE_ARTICLES")
 PLACE_PREPOSITIONS, BEFORE_DATES = map(_words, ("PLACE_PREPOSITIONS", "BEFORE_DATES"))
 FILE_ENDINGS = _words("FILE_ENDINGS")

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import words_before
+from graphrag_mcp.names.kinds import noun_type, words_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.terms import LOWER, STOP_WORDS, UPPER, WORD
 
@@ -28,11 +28,9 @@ _PHRASE = re.compile(
 _PIECE = re.compile(rf"{_TOKEN}|{_NUMBER}")
 _INITIAL = re.compile(rf"(?<![{WORD}])[{UPPER}{LOWER}]")
 _SUFFIX = re.compile(rf"[’'][{LOWER}]{{0,4}}\Z|(?<=[A-Z]{{2}})s\Z")  # Mara's, Ankara'da, PRs
-_DAY_BEHIND = re.compile(r"[.,]?[ \n]\d")
 _OPENERS = frozenset(" \t\"“”‘'`(（[*#>_-–—•«„¿¡=|+\0")
 _STOPS = frozenset(".!?…:;\n。！？|")
 _LONGEST = 6  # words of a name
-_NARROW = 50  # characters of a line that is none of wrapped text
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +86,13 @@ class Phrases:
         before, following = run[-1][0].lower().rstrip("."), piece[0].lower()
         if self._sentence(run[-1].start()) != self._sentence(piece.start()):
             return True
-        line = self.text.find("\n", run[-1].end(), piece.start())
-        if line >= 0 and line - self.text.rfind("\n", 0, line) < _NARROW:
-            return True  # of signatures or an address, and no line of wrapped text
         if _SUFFIX.search(run[-1][0]):  # Israel's Dana Levi; not Schindler's List
             last = piece.end() == phrase.end()
             return not (last and ordinary(following)) or following in lex.MONTHS
         if _adjective(run[-1][0], len(run)) or self._is_date(run[-1]) or self._is_date(piece):
             return True  # London-based Acme, on Monday San Francisco said
         link = self.text[run[-1].end() : piece.start()].strip().split(" ")[0]
-        company = phrase[0].lower().rstrip(".").endswith(lex.COMPANY_ENDS)
-        nouns = frozenset[str]() if company else self.language.nouns  # der Hydrowerk Sensorik GmbH
+        nouns = self.language.nouns
         if link and self.language.code == "de":
             # Otto von Bismarck, Universität der Künste; not Anzahl von Nachrichten
             person = link == "von" and nouns.isdisjoint((run[-1][0], piece[0]))
@@ -109,16 +103,14 @@ class Phrases:
             # the University of Oxford; not Ann Quill of the Tidal Board, nor the President of Peru
             known = ordinary(before) if len(run) == 1 else before in lex.NOUN_TYPES
             return before in lex.TITLES or not known
-        year = piece[0].isdigit() and len(piece[0]) == 4  # Paris 1998
-        return year or (before.isdigit() and len(run) > 1)  # Newcastle 2 Liverpool 1
+        return piece[0].isdigit() and len(piece[0]) == 4  # Paris 1998
 
     def _is_date(self, piece: re.Match[str]) -> bool:
-        """Is the word a month or a day of the week beside a number, or behind a word such as "on"?"""
-        if piece[0].lower() not in lex.MONTHS:
-            return False
+        """Is the word a month or a day of the week behind a number, or a word such as "on"?"""
         before = (words_before(self.text, piece.start()) or [""])[-1].lower()
-        is_dated = before in lex.BEFORE_DATES or before[:1].isdigit()
-        return is_dated or _DAY_BEHIND.match(self.text, piece.end()) is not None
+        return piece[0].lower() in lex.MONTHS and (
+            before in lex.BEFORE_DATES or before[:1].isdigit()
+        )
 
     def _phrase(self, run: list[re.Match[str]]) -> Phrase | None:
         """The phrase of a run of words: without the titles before it, and without what is glued to its last
@@ -126,6 +118,8 @@ class Phrases:
         run = run[run[0][0].isdigit() :]  # By 1957 Calloway
         if not run:
             return None
+        while len(run) > 2 and run[-1][0].isupper() and run[-1][0].lower() in lex.TITLES:
+            run = run[:-1]  # Boris Johnson MP
         titles, titled = self._titles(run)
         opening = not titles and _opens(self.text, run[0].start())
         run = run[titles:]
@@ -149,7 +143,11 @@ class Phrases:
         are there any before a name?"""
         lows = [piece[0].lower().rstrip(".") for piece in run]
         for at in range(len(lows) - 2, -1, -1):
-            title = lows[at] in lex.TITLES and not ordinary(lows[at + 1])
+            full = len(lows) - at > 2 and run[-1][0].istitle() and lows[-1] not in lex.NOUN_TYPES
+            role = (
+                full and noun_type(lows[at]) == "person"
+            )  # Geologist Kate Lloyd; not Prince William, nor Queen Mary II
+            title = (role or lows[at] in lex.TITLES) and not ordinary(lows[at + 1])
             follows = self.text[run[at].end() : run[at + 1].start()].strip() in ("", ".")
             if follows and (title or lows[at] in lex.COURTESIES):
                 return at + 1, lows[-1] not in lex.NOUN_TYPES
@@ -188,7 +186,4 @@ def _opens(text: str, at: int) -> bool:
         if text[index] not in " \t-–—_\0":
             return True
         index -= 1
-    if index >= 0 and text[index] == ")":  # (1) The, b) The
-        item = (text[max(0, index - 4) : index].replace("(", " ").split() or [""])[-1]
-        return len(item) <= 3 and item.isalnum() and item.islower() | item.isdigit()
     return index < 0 or text[index] in _STOPS
