@@ -100,12 +100,14 @@ def phrases(texts: Iterable[str], weights: Mapping[str, float]) -> list[str]:
 
 @lru_cache(maxsize=1 << 12)
 def _phrases(text: str) -> frozenset[str]:
-    """The pairs of words in lower case that may say a topic. Nested topics share texts."""
+    """The pairs of words in lower case that may say a topic: none behind a number, of which they are the unit. Nested
+    topics share texts."""
     words = [word for word in _WORD.finditer(text) if word[0].islower()]
     return frozenset(
         f"{first[0]} {second[0]}"
         for first, second in pairwise(words)
         if text[first.end() : second.start()] == " "
+        and not text[max(first.start() - 2, 0) : first.start()].strip().isdigit()  # 5 per cent
         and _topic_stem(first[0])
         and _topic_stem(second[0])
     )
