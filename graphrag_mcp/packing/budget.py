@@ -46,12 +46,6 @@ def one_line(text: str, characters: int) -> str:
     return flat if len(flat) <= characters else flat[: characters - 1].rstrip() + "…"
 
 
-def columns(*values: object) -> str:
-    """One row of a block with columns: `|` between values, escaped inside them, no line breaks."""
-    flat = (re.sub(r"\s+", " ", str(value)).strip() for value in values)
-    return "|".join(value.replace("\\", "\\\\").replace("|", "\\|") for value in flat)
-
-
 def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
     """The longest run of whole sentences within the budget; at least words of the first."""
     room = Size(budget, characters)
@@ -138,13 +132,11 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Section:
     """Items in order of worth, and the share of the budget they are sure of. `more`: the ranking goes
-    on behind the last item. `header` is the line of column names under the heading. A section without
-    a name has no heading."""
+    on behind the last item. A section without a name has no heading."""
 
     name: str
     items: Sequence[Item]
     share: float
-    header: str = ""
     more: bool = False
     greedy: bool = True  # takes part when what others did not use is given away
     into: str = ""  # the list field of the result that takes the data of the items

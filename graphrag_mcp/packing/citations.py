@@ -8,7 +8,7 @@ prompt did not hold is removed and reported."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graphrag_mcp.packing.budget import Item
@@ -118,8 +118,6 @@ def _read(reference: str) -> Cited:
 
 GROUPS = {"t": "Sources", "e": "Entities", "r": "Relationships", "c": "Reports"}
 _LETTER = {group: letter for letter, group in GROUPS.items()}
-_NUMBERED_HEAD = re.compile(r"(?:- )?\[?([terc]\d{1,9}(?:\.\d{1,4})?)(?=[\]|])")
-_NUMBERED_DATA = re.compile(r"\[Data: [^\[\]\n]{1,4000}\]")
 _ALIAS = re.compile(r"(?<![A-Za-z0-9.])[terc]\d{1,9}(?:\.\d{1,4})?(?![A-Za-z0-9])")
 _INNER = re.compile(r"[\[(（【][^\[\]()（）【】\n]{1,400}[\])）】]")
 _CLOSING = re.compile(r"</(?=\s*(?:context|reports?|text|answers?|question)\b)", re.IGNORECASE)
@@ -146,30 +144,10 @@ def local_id(alias: str, names: dict[str, str]) -> str:
     return names[alias]
 
 
-def numbered_items(
-    items: Iterable[Item], names: dict[str, str], rows: Collection[str]
-) -> list[str]:
-    """The items' texts with local ids; `names` (stored id -> local id) grows. What a source says
-    stays as it is. References to ids other than `rows` are left out."""
-    texts = []
-    for item in items:
-        head, start, body = _NUMBERED_HEAD.match(item.text), "", item.text
-        if head is not None and head[1] == item.id:
-            start = item.text[: head.start(1)] + local_id(item.id, names)
-            body = item.text[head.end(1) :]
-        numbered = item.section == "Sources"
-        texts.append(start + (body if numbered else numbered_references(body, names, rows)))
-    return texts
-
-
-def numbered_references(text: str, names: dict[str, str], rows: Collection[str]) -> str:
-    """`[Data: ...]` references with local ids; `rows` as in `numbered_items`."""
-
-    def bracket(match: re.Match[str]) -> str:
-        known = [alias for alias in _ALIAS.findall(match[0]) if alias in rows]
-        return _reference(local_id(alias, names) for alias in known)
-
-    return _NUMBERED_DATA.sub(bracket, text)
+def numbered(item: Item, names: dict[str, str]) -> str:
+    """The text of an item with a local id at its head; `names` (stored id -> local id) grows."""
+    head, _, rest = item.text.partition(item.id)
+    return head + local_id(item.id, names) + rest
 
 
 def numbered_brackets(text: str, names: dict[str, str]) -> str:

@@ -204,12 +204,11 @@ def markdown(sections: Sequence[Section], filled: Filled) -> str:
 
 
 def _heading(section: Section) -> str:
-    name = f"## {section.name}\n" if section.name else ""
-    return name + (f"{section.header}\n" if section.header else "")
+    return f"## {section.name}\n" if section.name else ""
 
 
 def _with_one_head(item: Item) -> str:
     """The item with a backslash before each line that looks like a head and is not its own."""
     head, newline, body = item.text.partition("\n")
-    own = (f"[{item.id}]", f"- [{item.id}]", f"  - [{item.id}]", f"{item.id}|")
+    own = (f"[{item.id}]", f"- [{item.id}]", f"  - [{item.id}]")
     return (head if head.startswith(own) else quoted(head)) + newline + quoted(body)

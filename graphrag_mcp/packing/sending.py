@@ -28,8 +28,7 @@ EXACT |= {*"next_cursor job_id session_id work_id open_node".split()}
 FLAGS = 8  # ids that are named as suspicious
 
 _HEAD = re.compile(
-    r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]|^([tderck]\d{1,12})\|",
-    re.MULTILINE,
+    r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]", re.MULTILINE
 )
 _TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
 # nothing but ids in its quotes
@@ -204,7 +203,7 @@ def flagged(text: str) -> dict[str, str]:
     found += [(at, state) for at in credentials(text)]
     if not found:
         return {}
-    heads = [(match.start(), match[1] or match[2]) for match in _HEAD.finditer(text)]
+    heads = [(match.start(), match[1]) for match in _HEAD.finditer(text)]
     starts = [start for start, _ in heads]
     named: dict[str, list[str]] = {}
     for at, kind in sorted(found):

@@ -5,7 +5,6 @@ that does not answer never looks like a corpus that does not know."""
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -49,7 +48,6 @@ NO_MODEL = (
 )
 NOT_FINISHED = "The model has not finished; the same call again will have its answer."
 CUT = "The model's answer was cut off where its length limit is; the same call again asks again."
-_DATA = re.compile(r"(?<!\s)\s*\[Data: [^\[\]\n]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +126,14 @@ async def asked(
 def page_text(
     sections: Sequence[packing.Section], taken: Mapping[str, list[packing.Item]]
 ) -> tuple[str, dict[str, str]]:
-    """The page as the model reads it: the same blocks, ids numbered within it, without references to
-    what is no row of the page; and the stored ids by these numbers."""
-    shown = {item.id for items in taken.values() for item in items}
+    """The page as the model reads it: the same blocks, ids numbered within it; and the stored ids by these
+    numbers."""
     names: dict[str, str] = {}
     blocks = []
     for section in sections:
-        if rows := citations.numbered_items(taken.get(section.name, []), names, shown):
-            header = f"{section.header}\n" if section.header else ""
+        if rows := [citations.numbered(item, names) for item in taken.get(section.name, [])]:
             gap = "\n\n" if "\n" in rows[0] else "\n"
-            blocks.append(f"## {section.name}\n{header}{gap.join(rows)}")
+            blocks.append(f"## {section.name}\n{gap.join(rows)}")
     return "\n\n".join(blocks), {local: id for id, local in names.items()}
 
 
@@ -148,13 +144,10 @@ def reports_section(snapshot: Snapshot, query: str, level: int = -1) -> packing.
         chosen = reports.whole_level(snapshot, query, level)[: reports.READ]
     else:
         chosen = reports.opening(snapshot, query, REPORTS)
-    items = []
-    for row in snapshot.served("reports", [report.id for report in chosen]):
-        parts = [row["summary"], *map(context.finding, context.findings(row))]
-        content = packing.one_line(_DATA.sub("", " ".join(parts)), REPORT_CHARACTERS)
-        id = f"c{row['n']}"
-        items.append(packing.Item(id, packing.columns(id, row["title"], content), None, "Reports"))
-    return packing.Section("Reports", items, 1.0, header="id|title|content")
+    ids = [report.id for report in chosen]
+    return packing.Section(
+        "Reports", reports.items(snapshot, ids, REPORT_CHARACTERS, whole=True), 1.0
+    )
 
 
 def fitting(blocks: Iterable[str], tokens: int, account: int = 1) -> list[str]:

@@ -7,20 +7,20 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import PrivateAttr
 
-from graphrag_mcp.packing.budget import located, one_line, passage_alias
+from graphrag_mcp.packing.budget import Item, located, one_line, passage_alias
 from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text import places, quote
-from graphrag_mcp.text.prose import sentences
+from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.tokens import count_tokens
 from graphrag_mcp.types import Citation, Result
 
 Row = dict[str, Any]
-ORDER = ("Sources", "Entities", "Relationships", "Reports")  # sections, as in a cursor
 _SPAN = ("char_start", "char_end", "line_start", "line_end", "n_tokens")
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
 PASSAGE = ("id", "n", "part", "parts", "document_id", "uri", "title", *_SPAN, "text")
@@ -64,6 +64,34 @@ def first_ids(snapshot: Snapshot, ids: Iterable[str]) -> dict[str, str]:
 def titles(snapshot: Snapshot, relationships: Iterable[Row]) -> dict[str, str]:
     ends = {row[end]: None for row in relationships for end in ("source_id", "target_id")}
     return dict(rows_of(snapshot.by_key("entities", list(ends), "id", ["id", "title"])))
+
+
+def connections(snapshot: Snapshot, ids: Sequence[str], characters: int) -> list[tuple[str, str]]:
+    """`r7` and `Ida Holm and Orl: the first sentence on the two` of relationships (content ids) of which something is said."""
+    rows = snapshot.served("relationships", ids)
+    title = titles(snapshot, rows)
+    found = []
+    for row in rows:
+        pair = " and ".join(
+            one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id")
+        )
+        if said := first_sentence(readable(row["description"]), characters):
+            found.append((f"r{row['n']}", f"{pair}: {said}"))
+    return found
+
+
+def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
+    """The item with ids that name its corpus: at its head, in its citation, and in references that
+    are not a source's."""
+    id = f"{corpus}/{item.id}"
+    text = item.text.replace(item.id, id, 1)
+    if item.section != "Sources":
+        text = marked(corpus, text)
+    cited = item.citation and placed(corpus, item.citation, factor)
+    data = dict(item.data or {})
+    for key in {"id", "document_id"} & data.keys():
+        data[key] = f"{corpus}/{data[key]}"
+    return replace(item, id=id, text=text, citation=cited, data=data or None, tokens=0)
 
 
 def first_sentence(text: str, characters: int) -> str:

@@ -19,7 +19,6 @@ from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.page import compose, finish
-from graphrag_mcp.packing.references import short_references
 from graphrag_mcp.query import context, drift_state, reports
 from graphrag_mcp.query.answer import source_places
 from graphrag_mcp.query.drift_state import ALIAS, BRACKETS, Walk, cited_aliases, near, words
@@ -43,6 +42,7 @@ SHOWN = 5  # nodes of the frontier beside a context
 LISTED = 8  # that are named in a list
 IN_JSON = 0.92  # of the room: a text takes 1.05 to 1.06 times its tokens as JSON (context of the sample, 600 to 6,000)
 PRIMER_REPORTS = 8  # before the first step, in half of the room
+REPORT = 360  # characters of one
 FINISH = 'drift_step(session_id="{}", finish=true)'
 
 
@@ -336,7 +336,9 @@ class Drift:
         """What a node is answered from: a local search, for the first node after reports in half of the room."""
         result = DriftResult()
         first = reports.opening(self.snapshot, query, PRIMER_REPORTS) if primer else []
-        if items := self._report_items(first):
+        if items := reports.items(
+            self.snapshot, [report.id for report in first], REPORT, cited=True
+        ):
             result = compose(result, [packing.Section("Reports", items, 1.0)], budget // 2)
         left = max(budget - result.tokens, packing.LOWEST)
         found = local_search(self.snapshot, query, max_tokens=left)
@@ -348,17 +350,6 @@ class Drift:
         near = any(report.rating >= reports.THRESHOLD for report in first)
         result.state = "not_found" if found.state == "not_found" and not near else "context"
         return result
-
-    def _report_items(self, first: Sequence[reports.Rated]) -> list[packing.Item]:
-        """`- [c5] Title: summary`"""
-        rows = self.snapshot.served("reports", [report.id for report in first])
-        names, _ = context.resolve_references(self.snapshot, [row["summary"] for row in rows])
-        items = []
-        for row in rows:
-            summary = one_line(short_references(row["summary"], names), 360)
-            title = one_line(row["title"], 120)
-            items.append(packing.Item(f"c{row['n']}", f"- [c{row['n']}] {title}: {summary}"))
-        return items
 
     # ---- results ---------------------------------------------------------------------------------
 

@@ -178,7 +178,7 @@ def _prompt(snapshot: Snapshot, walk: Walk, id: str) -> tuple[str, dict[str, str
     found = rank.retrieve(snapshot, query)
     if not found.passages:
         return "", {}
-    sections = sections_of(Source(snapshot, found), STEP_TOKENS, STEP_SHARES, graph=False)
+    sections = sections_of(Source(snapshot, found), STEP_TOKENS, STEP_SHARES)
     text, names = answers.page_text(sections, fill(sections, STEP_TOKENS).taken)
     prompt, asking = prompts.load("drift_auto_step", snapshot.folder), data(query)
     shown = {"context": data(text), "example": example(names)}

@@ -19,12 +19,11 @@ from graphrag_mcp.query import (
     note_sources,
     render,
     reports,
-    sections,
     survey,
     topic_map,
     topics,
 )
-from graphrag_mcp.query.context import late
+from graphrag_mcp.query.context import late, of_corpus
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import joined, not_there
@@ -166,7 +165,7 @@ def _add_reports(page: Page, part: Part, query: str, level: int) -> list[str]:
     documents = kept.documents if kept is not None else None
     least, found = page.room // 2, []
     for item in reports.finding_items(snapshot, query, chosen, documents):
-        item = sections.of_corpus(corpus, item) if corpus else item
+        item = of_corpus(corpus, item) if corpus else item
         if page.room - count_tokens(item.text) < least or not page.add(item.text, item.also):
             break
         found.append(item.id.partition(".")[0])

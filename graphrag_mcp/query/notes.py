@@ -16,7 +16,6 @@ from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, contained, no_form_occurs, telling
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import is_cjk, query_terms
 
 CONNECTED = 5  # statements between names of the question
@@ -47,13 +46,9 @@ def connected(sources: Sequence[Source]) -> str:
         rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
         light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
         light.sort(key=lambda row: (-row["weight"], row["id"]))
-        relationships = snapshot.served("relationships", [row["id"] for row in light[:CONNECTED]])
-        title = context.titles(snapshot, relationships) if relationships else {}
-        for row in relationships:
-            pair = (one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
-            if description := readable(row["description"]):
-                statement = f"{' and '.join(pair)}: {context.first_sentence(description, 200)}"
-                found.append(f"- [{prefix}r{row['n']}] {statement}")
+        best = [row["id"] for row in light[:CONNECTED]]
+        for alias, said in context.connections(snapshot, best, 200):
+            found.append(f"- [{prefix}{alias}] {said}")
     return "\n".join(["Connected:", *found[:CONNECTED], ""]) if found else ""
 
 

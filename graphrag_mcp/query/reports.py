@@ -12,7 +12,7 @@ from typing import Any
 
 from graphrag_mcp.names.extract import extract
 from graphrag_mcp.packing.budget import Item, one_line
-from graphrag_mcp.packing.references import referenced_ids, render_references
+from graphrag_mcp.packing.references import referenced_ids, render_references, short_references
 from graphrag_mcp.query import context
 from graphrag_mcp.query.overview import asked
 from graphrag_mcp.query.question import QUERY_CHARACTERS
@@ -35,6 +35,7 @@ def written(snapshot: Snapshot) -> frozenset[str]:
 CANDIDATES = 200  # reports that full text proposes
 THRESHOLD = 0.2  # a rating from which a report is relevant
 FINDING = 500  # characters of a finding
+TITLE = 120  # characters of a title
 READ = 40  # reports read in full at most
 TOP = 4  # topics of the highest level beside the reports near to a question
 FLOOR = 0.2  # share of the question's words that the best report must cover to set the scale alone
@@ -179,6 +180,30 @@ def finding_items(
         line = f"- {shown} ({one_line(each.report['title'], 60)}, {alias})"
         items.append(Item(f"{alias}.{each.number}", line, None, "Points", each.worth, also=also))
     return items
+
+
+def items(
+    snapshot: Snapshot,
+    ids: Sequence[str],
+    characters: int,
+    *,
+    whole: bool = False,
+    cited: bool = False,
+) -> list[Item]:
+    """`- [c5] Title: summary` for each report (content ids); with its findings if `whole`, with the ids of its texts if
+    `cited`."""
+    rows = snapshot.served("reports", ids)
+    aliases, _ = context.resolve_references(
+        snapshot, [row["summary"] for row in rows] if cited else []
+    )
+    found = []
+    for row in rows:
+        findings = map(context.finding, context.findings(row)) if whole else ()
+        said = short_references(" ".join([row["summary"], *findings]), aliases)
+        alias, title = f"c{row['n']}", one_line(row["title"], TITLE)
+        line = f"- [{alias}] {title}: {one_line(said, characters)}"
+        found.append(Item(alias, line, None, "Reports"))
+    return found
 
 
 def _citing(snapshot: Snapshot, texts: Sequence[str], documents: Collection[str]) -> list[str]:

@@ -23,7 +23,7 @@ from graphrag_mcp.packing.budget import (
     shorten_item,
 )
 from graphrag_mcp.packing.page import Page, compose, finish, room_beside
-from graphrag_mcp.query import context, note_sources, sections, summaries, threads
+from graphrag_mcp.query import context, note_sources, summaries, threads
 from graphrag_mcp.query.extracts import HEAD, QUERY, Extract, extracts
 from graphrag_mcp.query.hits import names_of, openings_of
 from graphrag_mcp.query.ids import (
@@ -74,7 +74,7 @@ class Part:
         return (self.item.data or {})["document_id"]
 
     def of_corpus(self, corpus: str) -> Part:
-        item, brief = (sections.of_corpus(corpus, item) for item in (self.item, self.brief))
+        item, brief = (context.of_corpus(corpus, item) for item in (self.item, self.brief))
         return replace(self, item=item, brief=brief)
 
     def continues(self, other: Part) -> bool:

@@ -88,12 +88,10 @@ def test_a_walk_reaches_its_depth_in_at_most_25_calls_and_says_how_many(snapshot
     assert sending.size(result)[0] <= 6000 and "## Answers" not in result.text
 
 
-def test_a_step_shows_no_id_that_no_row_has() -> None:
-    said = "c7|Loss|It is so. [Data: Entities (e3, e9); Sources (t4, +more)] And so. [Data: Sources (t99)]"
-    items = [Item("c7", said, section="Reports"), Item("e3", "e3|Orla|keeps it", section="Entities"), Item("t4", "[t4] It is so.")]
+def test_the_rows_of_a_step_are_numbered_within_it() -> None:
+    items = [Item("c7", "- [c7] Loss: It is so.", section="Reports"), Item("t4.2", "[t4.2] It is so, says t4.2.")]
     text, names = page_text([Section("Reports", items, 1.0)], {"Reports": items})
-    assert "It is so. [Data: Entities (e1); Sources (t1)] And so." in text and "t2" not in text
-    assert names == {"c1": "c7", "e1": "e3", "t1": "t4"}
+    assert text == "## Reports\n- [c1] Loss: It is so.\n[t1] It is so, says t4.2." and names == {"c1": "c7", "t1": "t4.2"}
 
 
 def test_limits_of_depth_breadth_and_nodes_hold(snapshot: Snapshot, tmp_path: Path) -> None:
