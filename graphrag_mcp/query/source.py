@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from graphrag_mcp import plugins
@@ -52,20 +53,19 @@ Row = dict[str, Any]
 NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
 LISTED = 20  # ids of a call that stand one by one
 THREADS = 3  # documents of which the mails of their thread are named
-LED = 4  # tokens around the call for the rest
 LEAST = 40  # tokens of a beginning: a head and about one sentence
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A passage with a head that has its path and lines, and in `brief` as it stands below another one of its
-    document, with its id alone. `name`: what results call the document. `turn`: the place of the passage among those
-    of its id, 0 for what is shown first. `excerpt`: it is cut to the sentences on a question."""
+    """A passage below a head with its path and lines. `name`: what results call its document; `place`: its place in
+    that. `turn`: the place of the passage among those of its id, 0 for what is shown first. `excerpt`: it is cut to the
+    sentences on a question."""
 
     item: Item
-    brief: Item
     name: str
+    place: str
     turn: int
     excerpt: bool = False
 
@@ -74,8 +74,27 @@ class Part:
         return (self.item.data or {})["document_id"]
 
     def of_corpus(self, corpus: str) -> Part:
-        item, brief = (context.of_corpus(corpus, item) for item in (self.item, self.brief))
-        return replace(self, item=item, brief=brief)
+        return replace(self, item=context.of_corpus(corpus, self.item))
+
+    def headed(self, *remarks: str) -> Item:
+        """The item with its id and these remarks as its head."""
+        _, _, text = self.item.text.partition("\n")
+        return replace(
+            self.item, text=f"{' '.join([f'[{self.item.id}]', *filter(None, remarks)])}\n{text}"
+        )
+
+    def below(self) -> Item:
+        """The item as it stands below another one of its document."""
+        return self.headed(f"({self.place})" if self.place else "")
+
+    def beginning(self, tokens: int) -> Item:
+        """The item, cut at the end of a sentence to so many tokens."""
+        size = Size(max(tokens, LEAST), CHARACTERS)
+        return (
+            self.item
+            if self.item.tokens <= size.tokens
+            else shorten_item(self.headed(self.name), size)
+        )
 
     def continues(self, other: Part) -> bool:
         """Does this passage stand below the other one, without a head between them?"""
@@ -136,69 +155,41 @@ def options(raw: bool, query: str) -> str:
 def shown(
     parts: Sequence[Part], notes: Sequence[str], budget: int, options: str = "", intro: str = ""
 ) -> SourceResult:
-    """As many passages as fit behind the intro, of each id about the same; the next call has what is left. Of several
-    ids whose first passages do not fit, the beginning of each."""
-    result = SourceResult(hint=" ".join(filter(None, notes)))
-    name = "Sources" if intro else ""
-    firsts = [part for part in parts if part.turn == 0]
-    needed = sum(part.item.tokens for part in firsts)
-    room = room_beside(result, intro, budget, [f"## {name}" if name else ""]).tokens
-    whole = ""
-    if len(firsts) > 1 and needed > room and budget < HIGHEST and not options:
-        # With as little room this call would give the same beginnings.
-        whole = _call(parts, min(max(4_000, int(needed * 1.2) + 300), HIGHEST), options)
-        room -= count_tokens(whole) + LED
-        parts = _beginnings(firsts, room)
-    items, call = _fair(result, parts, room, options)
-    result.next_call = call = whole or call
-    if count_tokens(call) > budget // 2:
-        result.hint = joined(result.hint, f"{len(firsts)} ids need more than max_tokens={budget}.")
-    section = Section(name, items, 1.0, into="sources")
-    result = compose(result, [section], budget, intro=intro)
+    """As many passages as fit behind the intro, the first of every id before the second ones, in reading order; the
+    next call has what is left. Of several ids whose first passages do not fit, the beginning of each."""
+    result, name = SourceResult(hint=joined(*notes)), "Sources" if intro else ""
+    order = sorted(range(len(parts)), key=lambda at: parts[at].turn)
+    items = [parts[at].below() if parts[at].turn else parts[at].item for at in order]
+    prices = [sending.price(result, quoted(item.text)).tokens for item in items]
+    needed = [*accumulate(prices)]
+    firsts, count, call = sum(not part.turn for part in parts), len(parts), ""
+
+    def room_with(call: str) -> int:
+        result.next_call = call
+        return room_beside(result, intro, budget, [f"## {name}"] if name else []).tokens
+
+    if needed[-1] > room_with(""):
+        larger = min(max(4_000, int(needed[firsts - 1] * 1.2) + 300), HIGHEST)
+        whole = call = _call(parts, larger, options)
+        for count, tokens in enumerate(needed):  # the call for the others has room beside them
+            following = _call([parts[at] for at in sorted(order[count + 1 :])], 0, options)
+            if tokens > room_with(following):
+                break
+            call = following
+        if count < firsts > 1 and not options:
+            count, call, parts, room = firsts, whole, [*parts], room_with(whole)
+            for number, at in enumerate(order[:firsts]):
+                begun = parts[at].beginning(room // (firsts - number))
+                parts[at] = replace(parts[at], item=begun)
+                room -= cost(begun).tokens
+        result.next_call = call
+    chosen = [parts[at] for at in sorted(order[: max(count, 1)])]
+    pairs = zip([None, *chosen], chosen, strict=False)
+    items = [part.below() if last and part.continues(last) else part.item for last, part in pairs]
+    result = compose(result, [Section(name, items, 1.0, into="sources")], budget, intro=intro)
     if call:
         result.next_call, result.truncated = call, True
     return finish(result, budget)
-
-
-def _beginnings(firsts: Sequence[Part], room: int) -> list[Part]:
-    """The first passages of several ids, each cut at the end of a sentence to its share of the room that is left."""
-    found = []
-    for number, part in enumerate(firsts):
-        share = Size(max(room // (len(firsts) - number), LEAST), CHARACTERS)
-        if part.item.tokens > share.tokens:
-            _, _, text = part.item.text.partition("\n")
-            named = replace(part.item, text=f"[{part.item.id}] {part.name}\n{text}")
-            part = replace(part, item=shorten_item(named, share))
-        found.append(part)
-        room -= cost(part.item).tokens
-    return found
-
-
-def _fair(
-    result: SourceResult, parts: Sequence[Part], room: int, options: str
-) -> tuple[list[Item], str]:
-    """The first passages of every id that fit, then the second ones, in reading order; and the call for the others,
-    which has room beside them."""
-    turns = sorted(range(len(parts)), key=lambda at: parts[at].turn)
-    prices: list[int] = []
-    for number, at in enumerate(turns):
-        below = any(parts[at].continues(parts[other]) for other in turns[:number])
-        item = parts[at].brief if below else parts[at].item
-        prices.append(sending.price(result, quoted(item.text)).tokens)
-    count = len(turns) if sum(prices) <= room else 0
-    first = parts[0].item
-    call = _call(parts, min(max(4_000, int(first.tokens * 1.2) + 300), HIGHEST), options)
-    while count < len(turns):
-        room -= prices[count]
-        following = _call([parts[at] for at in sorted(turns[count + 1 :])], 0, options)
-        if room < count_tokens(following) + LED:
-            break
-        count, call = count + 1, following
-    # Where not even one fits, the call with the same budget could only give the same.
-    chosen = [parts[at] for at in sorted(turns[: max(count, 1)])]
-    pairs = zip([None, *chosen], chosen, strict=False)
-    shown = [part.brief if last and part.continues(last) else part.item for last, part in pairs]
-    return shown, call if count < len(turns) else ""
 
 
 def _call(parts: Sequence[Part], max_tokens: int, options: str) -> str:
@@ -261,41 +252,27 @@ def passage_parts(
     dates = read(snapshot, [] if raw else [*found.values()])
     by_id = lists_of((asked_for[row["id"]], row) for row in found.values())
     order = {row["id"]: at for rows in by_id.values() for at, row in enumerate(rows)}
+    extracted: dict[str, Extract] = {}
     if asks := bool(query.strip()) and not raw:
-        found = _extracted(found, extracts(snapshot, by_id, query, budget))
-        order |= {id: row["turn"] for id, row in found.items()}
+        extracted = extracts(snapshot, by_id, query, budget)
+        found = {id: row for id, row in found.items() if id in extracted}
     begins = openings_of(snapshot, of) if asks and len(of) > 1 else {}
     names, parts = names_of(snapshot), []
-    for row in found.values():
-        id: str = row["document_id"]
-        item = _passage_item(row, aliases.get(id, id), raw, dates.get(row["id"]))
-        if asks:
-            item = _excerpt(item, row, names[id], begins.get(id, ""))
-        parts.append(Part(item, _brief(item, row, asks), names[id], order[row["id"]], asks))
-    return parts, notes
-
-
-def _extracted(found: Mapping[str, Row], shown: Mapping[str, Extract]) -> dict[str, Row]:
-    """The passages with what is shown of them, which has the place of all of the passage."""
-    rows = {}
     for id, row in found.items():
-        if extract := shown.get(id):
-            place = places.of_row(row)
-            rows[id] = row | {
-                "text": extract.text,
-                "n_tokens": count_tokens(extract.text),
-                "places": places.write([(0, place)]) if place else "",
-                "silent": extract.silent,
-                "turn": extract.turn,
-            }
-    return rows
-
-
-def _brief(item: Item, row: Row, excerpt: bool) -> Item:
-    """The item under the head of another one of its document: its id, and its page; of an excerpt its lines."""
-    head, _, text = item.text.partition("\n")
-    place = _place(row) if excerpt else places.of_row(row)
-    return replace(item, text=f"{head.partition('] ')[0]}]{f' ({place})' * bool(place)}\n{text}")
+        document: str = row["document_id"]
+        extract = extracted.get(id)
+        text = extract.text if extract else row["text"] if raw else _readable(row)
+        item = _item(row, text, aliases.get(document, document), dates.get(id))
+        place = _place(row) if extract else places.of_row(row)
+        part = Part(item, names[document], place, extract.turn if extract else order[id], asks)
+        if extract:
+            silent = "(no word of the question)" if extract.silent else ""
+            begun = begins.get(document, "")
+            begun = f"({begun})" if begun and begun[: len(begun) // 2] not in item.text else ""
+            head = part.headed(part.name, f"({place})" if place else "", begun, silent)
+            part = replace(part, item=head)
+        parts.append(part)
+    return parts, notes
 
 
 def changes(
@@ -372,38 +349,28 @@ def _found(
     return found, asked_for
 
 
-def _passage_item(row: Row, document: str, raw: bool, dates: Times | None = None) -> Item:
-    """A passage with its head; below its text what relative dates in it mean."""
+def _readable(row: Row) -> str:
+    """The text of a passage for reading; of a plug-in as it is."""
+    text = row["text"] if plugins.verbatim(row["uri"]) else readable(row["text"])
+    return text or "(links, images or rules only: raw=true shows them)"
+
+
+def _item(row: Row, text: str, document: str, times: Times | None) -> Item:
+    """What is shown of a passage below a head with its path and lines; then what relative dates in it mean."""
     item = packing.source_item(row, 0.0, document, True)
-    whole = plugins.verbatim(row["uri"])
-    text = row["text"] if raw or whole else readable(row["text"])
-    text = text or "(links, images or rules only: raw=true shows them)"
-    if dates and not whole and (note := dates.note(one_line(text, len(text)))):
-        text = f"{text}\n{note}"
-    head = item.text.partition("\n")[0]
-    if alias := row.get("alias", ""):  # a definition: asked for again by its own id
-        item = replace(item, id=alias)
+    if times and not plugins.verbatim(row["uri"]):
+        text = "\n".join(filter(None, (text, times.note(one_line(text, len(text))))))
+    head, alias = item.text.partition("\n")[0], item.id
+    if row.get("alias", ""):  # a definition: asked for again by its own id
+        alias = row["alias"]
         head = f"[{alias}] {head.partition('] ')[2]}"
-    names = ("title", "uri", "document_id", "char_start", "char_end", "line_start", "line_end")
-    data = {"id": item.id, **{name: row[name] for name in names}, "document_id": document}
+    names = ("title", "uri", "char_start", "char_end", "line_start", "line_end")
+    data = {"id": alias, **{name: row[name] for name in names}, "document_id": document}
     tokens = item.tokens if text == row["text"] else count_tokens(f"{head}\n{text}") + 2
-    return Item(item.id, f"{head}\n{text}", None, tokens=tokens, data=data)
+    return Item(alias, f"{head}\n{text}", None, tokens=tokens, data=data)
 
 
 def _place(row: Row) -> str:
     """The page of a passage, or its lines; "" where all is on the first line."""
     first, last = row["line_start"], row["line_end"]
     return places.of_row(row) or (f"lines {first}-{last}" if last > 1 else "")
-
-
-def _excerpt(item: Item, row: Row, name: str, begins: str) -> Item:
-    """The item of an excerpt, whose head has the name of its document and its place in that, and how the document
-    begins unless the text contains that."""
-    _, _, text = item.text.partition("\n")
-    remarks = list(filter(None, [_place(row)]))
-    if begins and begins[: len(begins) // 2] not in text:
-        remarks.append(begins)
-    if row.get("silent"):
-        remarks.append("no word of the question")
-    head = " ".join([f"[{item.id}] {name}", *(f"({remark})" for remark in remarks)])
-    return replace(item, text=f"{head}\n{text}", tokens=count_tokens(f"{head}\n{text}") + 2)
