@@ -212,7 +212,7 @@ def _first_sessions(snapshot: Any, question: str) -> dict[str, str]:
     facts = filters.documents(snapshot)
     found = local.find(snapshot, question).passages
     ranked = list(dict.fromkeys(hit.document_id for hit in found))[:10]
-    return {facts[id]["uri"].removeprefix("text:"): facts[id]["moment"] for id in ranked}
+    return {facts[id].uri.removeprefix("text:"): facts[id].moment for id in ranked}
 
 
 def _printed(name: str, sessions: int, recall: dict[str, list[float]]) -> None:

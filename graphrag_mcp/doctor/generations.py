@@ -326,7 +326,7 @@ def change_lines(found: Changes, about: str = "") -> list[str]:
 def _notes(old: Snapshot, snapshot: Snapshot) -> list[str]:
     """`[d9] notes/a.md: 2 of 5 sources` for each note of which other sources differ now than then."""
     facts = times.documents(snapshot)
-    alias = {fact["uri"]: fact["document"][0] for fact in facts.values()}
+    alias = {fact.uri: fact.alias for fact in facts.values()}
     return [
         f"[{alias[uri]}] {uri}: {count} of {counted(total, 'sources')}"
         for uri, (count, total) in note_sources.differing(old, snapshot).items()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any, NotRequired, TypedDict
 
@@ -16,7 +16,7 @@ from graphrag_mcp.errors import NotFound
 from graphrag_mcp.explorer.topics import TITLE
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.references import referenced_ids
-from graphrag_mcp.query import context, filters
+from graphrag_mcp.query import context, filters, times
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import places
 from graphrag_mcp.text.prose import fences, readable
@@ -105,16 +105,15 @@ class Sources:
         return Statement(text=text, cites=[cited] if cited else [])
 
 
-def paper(fact: Mapping[str, Any]) -> Paper:
-    """A document, of what `filters.documents` says of it."""
-    alias, _, title, uri, name = fact["document"]
+def paper(document: times.Document) -> Paper:
+    """A document as the page names it."""
     found = Paper(
-        n=int(alias[1:]),
-        title=one_line(title or name, TITLE),
-        uri=one_line(uri, TITLE),
-        date=fact["date"],
+        n=int(document.alias[1:]),
+        title=one_line(document.title or document.file, TITLE),
+        uri=one_line(document.uri, TITLE),
+        date=document.date,
     )
-    if plugins.verbatim(uri):
+    if plugins.verbatim(document.uri):
         found["code"] = True
     return found
 

@@ -134,7 +134,7 @@ def _beginnings(snapshot: Snapshot, ids: Sequence[str], sources: Sources) -> lis
     facts = sources.documents
     rows = snapshot.by_key("text_units", ids, "id", columns).to_pylist()
     units = [row for row in rows if row["document_id"] in facts]
-    units.sort(key=lambda row: (facts[row["document_id"]]["uri"], row["chunk_index"]))
+    units.sort(key=lambda row: (facts[row["document_id"]].uri, row["chunk_index"]))
     return [
         {
             "id": f"t{row['n']}",

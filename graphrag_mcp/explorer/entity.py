@@ -191,7 +191,7 @@ def _edges(snapshot: Snapshot, rows: Mapping[str, Row]) -> list[Edge]:
     units = list(dict.fromkeys(unit for ids in cited.values() for unit in ids))
     documents = filters.documents(snapshot)
     date_of = {
-        unit["id"]: documents[unit["document_id"]]["date"]
+        unit["id"]: documents[unit["document_id"]].date
         for unit in snapshot.served("text_units", units, ["id", "document_id"])
         if unit["document_id"] in documents
     }

@@ -88,7 +88,7 @@ def changes(snapshot: Snapshot, since: int = -1) -> Changes:
             "more": 0,
         }
     found = generations.changes(snapshot.folder, chosen.generation)
-    papers = {fact["uri"]: paper(fact) for fact in filters.documents(snapshot).values()}
+    papers = {fact.uri: paper(fact) for fact in filters.documents(snapshot).values()}
     added = [papers[uri] for uri in found.added if uri in papers]
     changed = [papers[uri] for uri in found.changed if uri in papers]
     removed = [one_line(uri, TITLE) for uri in found.removed]
@@ -144,9 +144,9 @@ def _communities(snapshot: Snapshot, old: Snapshot) -> Communities:
 def timeline(snapshot: Snapshot) -> Timeline:
     """Documents by the date that they state: a row a month, or a year where there are YEARS or more."""
     facts = filters.documents(snapshot)
-    dates = {id: fact["date"] for id, fact in facts.items() if fact["date"]}
+    dates = {id: fact.date for id, fact in facts.items() if fact.date}
     length = 4 if len({date[:4] for date in dates.values()}) >= YEARS else 7
-    order = sorted(dates, key=lambda id: (dates[id], facts[id]["uri"]))
+    order = sorted(dates, key=lambda id: (dates[id], facts[id].uri))
     by_period = lists_of((dates[id][:length], id) for id in order)
     terms = characteristic(snapshot, dates, length)
     periods: list[Period] = [

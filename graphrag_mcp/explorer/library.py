@@ -56,13 +56,13 @@ def library(app: App, snapshot: Snapshot) -> Data:
     summarised = summaries.of_documents(snapshot, list(facts))
     documents = [
         {
-            "n": int(fact["document"][0][1:]),
-            "title": one_line(fact["document"][2] or fact["document"][4], TITLE),
-            "uri": one_line(fact["uri"], TITLE),
-            "date": fact["date"],
-            "state": state.get(file_and_key(str(fact["uri"]))[0], "indexed"),
+            "n": int(fact.alias[1:]),
+            "title": one_line(fact.title or fact.file, TITLE),
+            "uri": one_line(fact.uri, TITLE),
+            "date": fact.date,
+            "state": state.get(file_and_key(str(fact.uri))[0], "indexed"),
             "summary": id in summarised,
-            "code": plugins.verbatim(fact["uri"]),
+            "code": plugins.verbatim(fact.uri),
         }
         for id, fact in facts.items()
     ]

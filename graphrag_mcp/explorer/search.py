@@ -162,12 +162,12 @@ def facets(snapshot: Snapshot) -> Facets:
     folders: Counter[str] = Counter()
     days: list[str] = []
     for fact in filters.documents(snapshot).values():
-        *above, name = file_and_key(str(fact["uri"]))[0].split("/")
+        *above, name = file_and_key(str(fact.uri))[0].split("/")
         if "." in name:
             kinds[name.rpartition(".")[2].lower()] += 1
         folders.update("/".join(above[: depth + 1]) for depth in range(min(len(above), DEPTH)))
-        if fact["date"]:
-            days.append(fact["date"])
+        if fact.date:
+            days.append(fact.date)
     return {
         "kinds": _choices(kinds),
         "folders": _choices(folders),

@@ -162,7 +162,7 @@ def _made(snapshot: Snapshot) -> Topics:
     for id, unit_ids in units.items():
         found.documents[id] = frozenset(document[unit] for unit in unit_ids if unit in document)
     facts = filters.documents(snapshot).values()
-    dated = sorted(fact["date"] for fact in facts if fact["date"])
+    dated = sorted(fact.date for fact in facts if fact.date)
     if dated:
         found.first_day, found.last_day = dated[0], dated[-1]
     return found
@@ -182,7 +182,7 @@ def _place(found: Topics) -> None:
 def _days(snapshot: Snapshot, reports: pa.Table) -> dict[str, int]:
     """By community the mean day of the documents of its text units."""
     units = snapshot.rows("text_units", "", ["id", "document_id"])
-    dates = {id: fact["date"] for id, fact in filters.documents(snapshot).items()}
+    dates = {id: fact.date for id, fact in filters.documents(snapshot).items()}
     day = [_ordinal(dates.get(str(id), "")) or None for id in units["document_id"].to_pylist()]
     units = units.append_column("day", pa.array(day, pa.int64()))
     means = _members(reports, "text_unit_ids", units).group_by("id").aggregate([("day", "mean")])

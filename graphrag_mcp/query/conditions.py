@@ -14,7 +14,7 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query.times import Fact, Times
+from graphrag_mcp.query.times import Document, Times
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.citing import is_note
 
@@ -147,39 +147,37 @@ def hold_of(conditions: Sequence[Condition], values: Sequence[object]) -> bool:
     return all_hold(conditions, lambda condition: condition.holds(values))
 
 
-def hold_of_document(fact: Fact, conditions: Sequence[Condition]) -> bool:
+def hold_of_document(fact: Document, conditions: Sequence[Condition]) -> bool:
     """Do all conditions on the names, the date, the metadata and the validity of a document hold?"""
     for name in {condition.field for condition in conditions}:
         of_field = [condition for condition in conditions if condition.field == name]
         if name == "as_of":
             passes = all(is_valid(fact, condition.value) for condition in of_field)
         else:
-            undated = (
-                name == "date" and not fact["date"]
-            )  # it passes no filter, also not date!=2024
+            undated = name == "date" and not fact.date  # it passes no filter, also not date!=2024
             passes = not undated and hold_of(of_field, _values(fact, name))
         if not passes:
             return False
     return True
 
 
-def _values(fact: Fact, name: str) -> list[object]:
+def _values(fact: Document, name: str) -> list[object]:
     """What a document has in a field."""
-    own = name in ("document", "title", "uri", "date")
-    value = fact[name] if own else fact["metadata"].get(name)
+    own = {"document": list(fact.names), "title": fact.title, "uri": fact.uri, "date": fact.date}
+    value = own.get(name, fact.metadata.get(name))
     values = value if isinstance(value, list) else [] if value is None else [value]
-    if name == "kind" and not is_note(fact["uri"], fact["metadata"]):
+    if name == "kind" and not is_note(fact.uri, fact.metadata):
         # A row of a table with this value is no note, and would hide those that are.
         return [kind for kind in values if str(kind).casefold() != "note"]
     return values
 
 
-def is_valid(fact: Fact, period: str) -> bool:
+def is_valid(fact: Document, period: str) -> bool:
     """Was there such a document by then, and was it valid? One that states no date is."""
     first, last = dates.days(period)
-    begins, until = fact["valid"]
+    begins, until = fact.valid
     over = bool(until) and dates.days(until)[1] < first
-    return not over and all(dates.days(day)[0] <= last for day in (fact["date"], begins) if day)
+    return not over and all(dates.days(day)[0] <= last for day in (fact.date, begins) if day)
 
 
 def speak_of(conditions: Sequence[Condition], intervals: Iterable[Days]) -> bool:

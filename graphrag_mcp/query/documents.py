@@ -165,7 +165,7 @@ def _on_subject(
     found = found.without(above)
     head = _heading(subject, found, facts, kept, more=bool(there))
     rows = list(found.rows)
-    dated = sum(bool(facts[row.document]["date"]) for row in rows)
+    dated = sum(bool(facts[row.document].date) for row in rows)
     if not found.ranked or sort != "date" or 2 * dated >= len(rows):
         rows.sort(key=lambda row: _order(snapshot, sort, row.document))
     else:
@@ -182,7 +182,7 @@ def _on_subject(
 def _heading(
     subject: str,
     found: Found,
-    facts: Mapping[str, times.Fact],
+    facts: Mapping[str, times.Document],
     kept: Filters | None,
     more: bool = False,
 ) -> str:
@@ -197,9 +197,9 @@ def _heading(
     return f"{number} {found.what}{alike}{_span(facts, ids)}."
 
 
-def _span(facts: Mapping[str, times.Fact], ids: Collection[str]) -> str:
+def _span(facts: Mapping[str, times.Document], ids: Collection[str]) -> str:
     """`, 2023-05-08 to 2023-10-22, 3 without a date`"""
-    dated = sorted(facts[id]["date"] for id in ids if facts[id]["date"])
+    dated = sorted(facts[id].date for id in ids if facts[id].date)
     if not dated:
         return ""
     undated = len(ids) - len(dated)
@@ -222,7 +222,7 @@ def _of_notes(part: Part, subject: str) -> list[str]:
 
 def _by_period(snapshot: Snapshot, head: str, ids: Sequence[str], by: str) -> Listed:
     """The number of these documents (content ids) in each year, month or day."""
-    dates = {id: documents(snapshot)[id]["date"] for id in ids}
+    dates = {id: documents(snapshot)[id].date for id in ids}
     lines = groups.by_period(snapshot, dates, groups.PERIODS[by])
     if ids and not lines:
         head = joined(head, "None states a date, so there are no periods.")
@@ -246,7 +246,7 @@ def _all(part: Part, sort: str, by: str, room: int) -> Listed:
         return _by_period(snapshot, head, ids, by)
     ids.sort(key=lambda id: _order(snapshot, sort, id))
     first = context.first_ids(snapshot, ids)
-    alias = {id: first.get(id) or facts[id]["document"][0] for id in ids}
+    alias = {id: first.get(id) or facts[id].alias for id in ids}
     if len(ids) > max(room / (LINE + digests.SENTENCE), PAGE):
         return Listed(head, title_list.lines(snapshot, ids, kept, by_topic=sort == "date"))
     each = int(max(digests.SENTENCE, min(DIGEST, room / max(len(ids), 1) - LINE)))
@@ -260,12 +260,10 @@ def _all(part: Part, sort: str, by: str, room: int) -> Listed:
 
 def _order(snapshot: Snapshot, sort: str, id: str) -> tuple[str | int, str]:
     fact = documents(snapshot)[id]
-    orders = {
-        "date": fact["moment"] or "9999",
-        "title": fact["title"].casefold(),
-        "size": -_sizes(snapshot)[id][0] if sort == "size" else 0,
-    }
-    return orders[sort], fact["uri"]
+    if sort == "date":
+        return fact.order
+    first = fact.title.casefold() if sort == "title" else -_sizes(snapshot)[id][0]
+    return first, fact.uri
 
 
 @once
@@ -282,12 +280,10 @@ def _line(snapshot: Snapshot, id: str, alias: str, date: str, summary: str, room
     fact, name = documents(snapshot)[id], hits.names_of(snapshot)[id]
     characters, number = _sizes(snapshot)[id]
     if not summary:
-        summary = digests.digest(
-            snapshot, title_list.beginning(snapshot, id), fact["document"][2], room
-        )
+        summary = digests.digest(snapshot, title_list.beginning(snapshot, id), fact.title, room)
     parts = f"{number} parts" if number > 1 else ""
     note = note_sources.told(snapshot, id)
-    named = " ".join(filter(None, (name, located(fact["uri"], "", name), note)))
-    dated = joined(fact["by"], date)
+    named = " ".join(filter(None, (name, located(fact.uri, "", name), note)))
+    dated = joined(fact.by, date)
     line = ", ".join(filter(None, [dated, named, f"{characters:,} characters", parts]))
     return f"- [{alias}] {line}{': ' if summary else ''}{summary}"

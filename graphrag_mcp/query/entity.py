@@ -163,10 +163,10 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
     facts, names = times.documents(snapshot), names_of(snapshot)
     written = summaries.of_documents(snapshot, list(units))
     items = []
-    for id in sorted(units, key=lambda id: (facts[id]["moment"] or "9999", facts[id]["uri"])):
+    for id in sorted(units, key=lambda id: facts[id].order):
         first = f"t{min(units[id])}"
-        where = packing.located(facts[id]["uri"], "", names[id])
-        named = " ".join(filter(None, (facts[id]["date"], names[id], where)))
+        where = packing.located(facts[id].uri, "", names[id])
+        named = " ".join(filter(None, (facts[id].date, names[id], where)))
         several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
         about = f": {written[id]}" if id in written else ""
         items.append(Item(first, f"- [{first}] {named}{several}{about}"))

@@ -249,7 +249,7 @@ def read(snapshot: Snapshot, texts: Sequence[str], min_rating: float = 0.0) -> F
         what = f"{len(written)} filters were given, and a call takes at most {MOST}"
         raise BadInput(what, "Join conditions with * (uri=notes/*), or search in several calls")
     facts = documents(snapshot)
-    keys = {key for fact in facts.values() for key in fact["metadata"]} if written else set[str]()
+    keys = {key for fact in facts.values() for key in fact.metadata} if written else set[str]()
     conditions = [reading.read(text, keys) for text in written]
     if min_rating > 0:
         conditions.append(Condition("rating", ">=", f"{min_rating:g}"))
@@ -328,7 +328,7 @@ def _note(filters: Filters) -> str:
         tags = Counter(tag for of in links.tags_of_documents(snapshot).values() for tag in of)
         notes.append(_no_such("No document has the tag", tagged, tags))
     facts = documents(snapshot).values()
-    undated, every = sum(not fact["date"] for fact in facts), counted(len(facts), "documents")
+    undated, every = sum(not fact.date for fact in facts), counted(len(facts), "documents")
     for condition in filters.of("as_of"):
         later = sum(not is_valid(fact, condition.value) for fact in facts)
         what = f"are later than {condition.value} or no longer valid then, and left out."

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graphrag_mcp import plugins
 from graphrag_mcp.packing.budget import citation, located, one_line, repeats
@@ -142,10 +142,10 @@ def read(
     for row in rows:
         id, fact, time = row["document_id"], facts.get(row["document_id"]), spoken[row["id"]]
         day = next(iter(time.said), "")
-        date = day or (fact["date"] if fact and not fact["by"] else "")
+        date = day or (fact.stated if fact else "")
         note = note_sources.told(snapshot, id)
         raw = note_sources.with_ids(snapshot, row) if note else row["text"]
-        cited = citation(row, score[row["id"]], fact["document"][0] if fact else id)
+        cited = citation(row, score[row["id"]], fact.alias if fact else id)
         cited = context.placed(corpus, cited) if corpus else cited
         hits.append(
             Hit(
@@ -156,7 +156,7 @@ def read(
                 time,
                 f"{corpus}/{names[id]}" if corpus and "/" in names[id] else names[id],
                 begins.get(id, ""),
-                shown[id] if fact and date == fact["date"] else date,
+                shown[id] if fact and date == fact.date else date,
                 time.moment(date),
                 row["id"],
                 id,
@@ -181,11 +181,10 @@ def openings_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     return {id: quote.lead(readable(text[:OPENING]), BEGINS) for id, text in rows_of(rows)}
 
 
-def untitled(fact: Mapping[str, Any]) -> bool:
+def untitled(document: times.Document) -> bool:
     """Is a document's title only the name of its file? Its first words say more."""
-    _, _, title, uri, file = fact["document"]
-    named = title in ("", file, file.removeprefix("text:"))
-    return named and not plugins.verbatim(uri)
+    named = document.title in ("", document.file, document.file.removeprefix("text:"))
+    return named and not plugins.verbatim(document.uri)
 
 
 def body_of(raw: str, title: str, uri: str) -> str:
@@ -212,7 +211,7 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
     found = {}
     for id, fact in facts.items():
         titles, files = of_all if id in apart else of_others
-        title, uri = one_line(fact["document"][2], TITLE), one_line(fact["uri"], 300)
+        title, uri = one_line(fact.title, TITLE), one_line(fact.uri, 300)
         if plugins.verbatim(uri):
             found[id] = uri
         elif not title or (id not in apart and repeats(uri, title)):
@@ -223,11 +222,11 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
     return found
 
 
-def _counts(facts: Collection[times.Fact]) -> tuple[Counter[str], Counter[str]]:
+def _counts(facts: Collection[times.Document]) -> tuple[Counter[str], Counter[str]]:
     """How many documents have each title, and each name of a file, with its suffix and without."""
-    files = [_file(fact["uri"]).casefold() for fact in facts]
+    files = [_file(fact.uri).casefold() for fact in facts]
     names = (name for file in files for name in {file, file.rpartition(".")[0] or file})
-    return Counter(fact["document"][2].casefold() for fact in facts), Counter(names)
+    return Counter(fact.title.casefold() for fact in facts), Counter(names)
 
 
 def _file(uri: str) -> str:

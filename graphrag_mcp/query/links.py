@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, one_line, passage_alias
 from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context
-from graphrag_mcp.query.pages import Pages, pages, stem_of
+from graphrag_mcp.query.pages import Pages, document_of, pages, stem_of
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources import links as written
 from graphrag_mcp.sources.ocr import PICTURES
@@ -133,7 +133,7 @@ def tags_of_documents(snapshot: Snapshot) -> dict[str, list[str]]:
     if snapshot.count("links"):
         where = f"kind = '{written.TAG}'"
         of_text = lists_of(rows_of(snapshot.rows("links", where, ["document_id", "target"])))
-    tags = {id: [*written.tags(facts[id]["metadata"]), *of_text.get(id, [])] for id in facts}
+    tags = {id: [*written.tags(facts[id].metadata), *of_text.get(id, [])] for id in facts}
     return {id: sorted({name for tag in tags[id] for name in above(tag)}) for id in facts}
 
 
@@ -167,7 +167,7 @@ def explore(
             result.state, head = "not_found", f"{head} Tags: {known or 'none'}."
         sections = [Section("Documents", _items(snapshot, tagged, "source"), 1.0, into="edges")]
     else:
-        number = document_of(snapshot, start)
+        number = found.pages.number[document_of(snapshot, start)]
         result.start, title, uri = name[number]
         head = f"# {one_line(title, 120)} ({result.start}, {uri})\n{counts_of(found, number) or 'No links'}."
         into = found.into(number) if direction != "out" else []
@@ -184,23 +184,6 @@ def explore(
     result = compose(result, sections, budget, intro=head)
     result.nodes = [_node(name[at], hops) for at, hops in near.items()] or result.nodes
     return finish(result, budget)
-
-
-def document_of(snapshot: Snapshot, asked: str) -> int:
-    """The number of the document that an id, uri, path, name, alias or title means. NotFound."""
-    known, folded, titled = pages(snapshot), asked.casefold(), list[int]()
-    for id, fact in documents(snapshot).items():
-        alias, content, title, uri, _ = fact["document"]
-        if folded in (alias, content, uri.casefold()):
-            return known.number[id]
-        if folded == title.casefold():
-            titled.append(known.number[id])
-    # A name means the page that a link with this name leads to, before a document with such a title.
-    number = known.find(asked.strip("[]"))
-    if number < 0 and not titled:
-        what = f"there is no document {one_line(asked, 80)!r} to follow links from"
-        raise NotFound(what, "list_documents gives the ids of all")
-    return number if number >= 0 else min(titled)
 
 
 def _overview(found: Links, name: Sequence[Name]) -> list[Section]:
@@ -312,8 +295,9 @@ def _names(snapshot: Snapshot) -> list[Name]:
     known, facts = pages(snapshot), documents(snapshot)
     found: list[Name] = []
     for path, id in zip(known.paths, known.ids, strict=True):
-        alias, _, title, uri, _ = facts[id]["document"]
-        found.append((alias, stem_of(path) if written.holds_links(uri) else title, uri))
+        fact = facts[id]
+        name = stem_of(path) if written.holds_links(fact.uri) else fact.title
+        found.append((fact.alias, name, fact.uri))
     many = Counter(name.casefold() for _, name, _ in found)
     return [
         (alias, name if many[name.casefold()] == 1 else f"{name} ({uri})", uri)
@@ -373,7 +357,7 @@ def quoted(snapshot: Snapshot, links: Sequence[Link]) -> list[tuple[Link, str, C
             id=passage_alias(row),
             title=row["title"],
             uri=row["uri"],
-            document_id=documents(snapshot)[row["document_id"]]["document"][0],
+            document_id=documents(snapshot)[row["document_id"]].alias,
             char_start=link.start,
             char_end=link.end,
             line_start=link.line,

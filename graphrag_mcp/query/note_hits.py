@@ -109,7 +109,7 @@ def whole(note: Note, hit: Hit, worth: Worth, room: int) -> tuple[str, Citation]
     `room`, and its citation; of a note of which filters keep some passages alone, its best one."""
     snapshot, kept = note.source.snapshot, note.source.filters
     fact = times.documents(snapshot)[hit.document]
-    alias = f"{hit.corpus}/{fact['document'][0]}" if hit.corpus else fact["document"][0]
+    alias = f"{hit.corpus}/{fact.alias}" if hit.corpus else fact.alias
     body, cited = hit.body, hit.citation
     if hit.whole or kept is None or not kept.of_passages:
         (text,) = values_of(snapshot.by_key("documents", [hit.document], "id", ["text"])["text"])
@@ -118,7 +118,7 @@ def whole(note: Note, hit: Hit, worth: Worth, room: int) -> tuple[str, Citation]
         place = {"id": alias, "char_start": 0, "char_end": len(text), "place": ""}
         place |= {"line_start": 1, "line_end": 1 + text.rstrip("\n").count("\n")}
         cited = cited.model_copy(update=place)
-    remark = note_sources.told(snapshot, hit.document, sure=True, day=fact["date"])
+    remark = note_sources.told(snapshot, hit.document, sure=True, day=fact.date)
     head = f"[{cited.id}] {hit.name} {remark}"
     room -= count_tokens(head) + 40
     shown = body[:CHARACTERS]

@@ -78,7 +78,7 @@ def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 def _counts(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     _read(snapshot, sorted(ids(snapshot)))
     facts, known = times.documents(snapshot), _known(snapshot)
-    found = {facts[id]["uri"]: known[id].sources for id in ids(snapshot)}
+    found = {facts[id].uri: known[id].sources for id in ids(snapshot)}
     return {uri: (_differ(found[uri]), len(found[uri])) for uri in sorted(found)}
 
 
@@ -87,7 +87,7 @@ def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -
     that all are as they were; `day`: of the note."""
     if not is_note(snapshot, document):
         return ""
-    writer = times.documents(snapshot)[document]["metadata"].get("writer", "")
+    writer = times.documents(snapshot)[document].metadata.get("writer", "")
     by = f"note by {one_line(str(writer), 60)}" if writer else "note"
     status = state(snapshot, document) if sure else since(sources(snapshot, document))
     return f"({'; '.join(filter(None, (f'{by}, {day}' if day else by, status)))})"
@@ -133,9 +133,9 @@ def differences(
     """A heading, and for each source of a note that has changed or gone a block with its text then and
     now. `kept` gives the text of a fingerprint, "" where it was not kept."""
     found = sources(snapshot, document)
-    alias, _, title, _, _ = times.documents(snapshot)[document]["document"]
+    fact = times.documents(snapshot)[document]
     same = dict.fromkeys(source.id for source in found if source.state == "same")
-    head = f"[{alias}] {one_line(title, 120)}: {state(snapshot, document)}."
+    head = f"[{fact.alias}] {one_line(fact.title, 120)}: {state(snapshot, document)}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
     differing = {source.citation.key: source for source in found if source.state != "same"}
     for source in differing.values():
@@ -192,7 +192,7 @@ def _read(snapshot: Snapshot, notes: Sequence[str]) -> None:
         return
     texts = dict(rows_of(snapshot.by_key("documents", missing, "id", ["id", "text"])))
     cited = [(id, citation) for id in missing for citation in citing.citations(texts.get(id, ""))]
-    documents = [_document(snapshot, facts[id]["uri"], citation) for id, citation in cited]
+    documents = [_document(snapshot, facts[id].uri, citation) for id, citation in cited]
     now: dict[int, Source] = {}  # by place in `cited`
     places = lists_of((id, at) for at, id in enumerate(documents))
     order = sorted(places)
@@ -223,20 +223,20 @@ def _source(
     are given."""
     if not document:
         return Source(citation, "gone")
-    alias, _, _, uri, _ = times.documents(snapshot)[document]["document"]
+    fact = times.documents(snapshot)[document]
     place = text.find(citation.fingerprint)
     if place is None or (citation.whole and not text.is_all(citation.fingerprint)):
-        return Source(citation, "changed", uri, document, alias)
+        return Source(citation, "changed", fact.uri, document, fact.alias)
     inside = [row for row in passages if row["char_start"] <= place[0] < row["char_end"]]
     first = min(inside, key=lambda row: row["char_start"], default=None)
-    id = alias if citation.whole or first is None else passage_alias(first)
-    return Source(citation, "same", uri, document, id)
+    id = fact.alias if citation.whole or first is None else passage_alias(first)
+    return Source(citation, "same", fact.uri, document, id)
 
 
 @once
 def _by_uri(snapshot: Snapshot) -> dict[str, str]:
     """The content id of each document, by its uri, and by the uri that its file had before."""
-    now = {fact["uri"]: id for id, fact in times.documents(snapshot).items()}
+    now = {fact.uri: id for id, fact in times.documents(snapshot).items()}
     renamed = renames.read(snapshot.manifest.sources)
     return {old: now[new] for old, new in renamed.items() if new in now} | now
 

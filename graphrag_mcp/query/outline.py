@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphrag_mcp import plugins
-from graphrag_mcp.errors import NotFound
 from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import digests, links, summaries, threads
+from graphrag_mcp.query.pages import document_of
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -19,24 +19,18 @@ from graphrag_mcp.text.terms import Lines, counted
 def outline(snapshot: Snapshot, asked: str) -> tuple[str, list[str], str]:
     """What stands above the outline of a document, its lines, and a hint. The document is `asked` for by
     id, uri, title or file. Each heading has an id that `get_source` takes."""
-    facts, folded = documents(snapshot), asked.casefold()
-    same = [id for id, fact in facts.items() if asked in (fact["document"][0], id, fact["uri"])]
-    same = same or [
-        id for id, fact in facts.items() if folded in map(str.casefold, fact["document"][2:])
-    ]
-    if len(same) != 1:
-        what = f"there is no document {asked[:80]!r}"
-        raise NotFound(what, "list_documents gives the ids of all")
-    alias, _, title, uri, _ = facts[same[0]]["document"]
-    (text,) = values_of(snapshot.by_key("documents", same, "id", ["text"])["text"])
+    id = document_of(snapshot, asked)
+    fact = documents(snapshot)[id]
+    alias, uri = fact.alias, fact.uri
+    (text,) = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
     columns = ["id", "n", "part", "parts", "position", "text"]
-    rows = snapshot.by_key("passages", same, "document_id", columns).to_pylist()
-    head = f"[{alias}] {one_line(title, 120)} ({uri}): {len(text):,} characters, {counted(len(rows), 'passages')}."
+    rows = snapshot.by_key("passages", [id], "document_id", columns).to_pylist()
+    head = f"[{alias}] {one_line(fact.title, 120)} ({uri}): {len(text):,} characters, {counted(len(rows), 'passages')}."
     plugged = plugins.outline(uri, text)
     if plugged and (parts := plugged.parts()):
         lines = _parts(alias, text, parts)
     else:
-        written = summaries.read(snapshot, same).get(same[0], [])
+        written = summaries.read(snapshot, [id]).get(id, [])
         head += "".join(f" {summary.text}" for summary in written if summary.place == 0)
         sections = [summary for summary in written if summary.place]
         lines = _headings(alias, text, sections) or summaries.outline(snapshot, sections)
@@ -46,8 +40,8 @@ def outline(snapshot: Snapshot, asked: str) -> tuple[str, list[str], str]:
             begins = one_line(readable(row["text"][:400]), digests.SENTENCE)
             place = places.of_row(row)
             lines.append(f"- [{passage_alias(row)}] {f'({place}) ' if place else ''}{begins}")
-    linked, call = links.of_outline(snapshot, same[0])
-    notes = filter(None, (threads.told(snapshot, same[0]), linked))
+    linked, call = links.of_outline(snapshot, id)
+    notes = filter(None, (threads.told(snapshot, id), linked))
     return " ".join([head, *notes]), lines, f"Its links: {call}." if call else ""
 
 

@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
+from graphrag_mcp.errors import NotFound
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources import renames
 from graphrag_mcp.sources.links import HREF, IMAGE, INLINE, INLINE_TEXT, MARKDOWN, aliases
@@ -148,9 +150,25 @@ class Pages:
 def pages(snapshot: Snapshot) -> Pages:
     """The pages of a generation, read once."""
     facts = documents(snapshot)
-    uris = {id: str(fact["uri"]) for id, fact in facts.items()}
-    names = {id: aliases(fact["metadata"]) for id, fact in facts.items()}
+    uris = {id: str(fact.uri) for id, fact in facts.items()}
+    names = {id: aliases(fact.metadata) for id, fact in facts.items()}
     return Pages(uris, names, folders(snapshot), renames.read(snapshot.manifest.sources))
+
+
+def document_of(snapshot: Snapshot, asked: str) -> str:
+    """The content id of the document that an id, uri, path, name, alias or title means. NotFound."""
+    folded, facts = asked.casefold(), documents(snapshot)
+    for id, fact in facts.items():
+        if folded in (fact.alias, id, fact.uri.casefold()):
+            return id
+    # A name means the page that a link with this name leads to, before a document with such a title.
+    known = pages(snapshot)
+    titled = [known.number[id] for id, fact in facts.items() if folded == fact.title.casefold()]
+    number = known.find(asked.strip("[]"))
+    if number < 0 and not titled:
+        what = f"there is no document {one_line(asked, 80)!r}"
+        raise NotFound(what, "list_documents gives the ids of all")
+    return known.ids[number if number >= 0 else min(titled)]
 
 
 def path_of(uri: str) -> str:

@@ -170,7 +170,7 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     shown = shown if shown.startswith(who.strip()) else who + shown
     label = times.span(*days[0]) if days else ""
     date = label if len(label) < 20 else days[0][0]  # of several days the first
-    clock = spoken.document["clock"] if at_once and moment > said else ""
+    clock = spoken.document.clock if at_once and moment > said else ""
     place = {"char_start": first, "char_end": last, "said": said}
     cited = citation(row).model_copy(update=place | {"when": list(map(asdict, when))})
     parts = ("-", "" if when else "said", date, clock, shown, f"[{cited.id}]", note)

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.store.tables import Snapshot, once
+from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
@@ -27,8 +27,6 @@ AT_ONCE = 64  # documents whose texts are read at once
 SHOWN = 6  # resolved expressions that are shown beside one passage
 
 Row = Mapping[str, Any]
-Fact = Mapping[str, Any]
-
 
 OUTDATED = frozenset(  # values of `status` in front matter that are shown beside each quote
     "deprecated superseded obsolete withdrawn archived draft rejected replaced expired".split()
@@ -38,35 +36,59 @@ VALID_FROM = "validfrom effectivedate effectivefrom effective".split()
 VALID_UNTIL = "validuntil expires expirydate expirationdate effectiveuntil".split()
 
 
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as lists and filters know it. `alias` is its id in results (d4), `id` its content id. `date` is the day
+    that it states, else that of its last commit (`by` is "committed" then), with the `clock` of that day and the
+    `moment` that sorts by both; `valid`: its first and last day, "" for none."""
+
+    alias: str = ""
+    id: str = ""
+    title: str = ""
+    uri: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    date: str = ""
+    clock: str = ""
+    moment: str = ""
+    by: str = ""
+    valid: tuple[str, str] = ("", "")
+
+    @property
+    def file(self) -> str:
+        return self.uri.rpartition("/")[2]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it may be called by."""
+        return self.alias, self.id, self.title, self.uri, self.file
+
+    @property
+    def stated(self) -> str:
+        """The day that it states itself. No relative word counts from the day of a commit."""
+        return "" if self.by else self.date
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """The key that sorts documents by time, those without a date last."""
+        return self.moment or "9999", self.uri
+
+
 @once
-def documents(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
-    """What filters ask of every document, read once a generation: names (alias, id, title, uri,
-    file), title, uri, date with its clock and the moment that sorts by them, metadata. The day of the last
-    commit dates what states no date; no relative word counts from it."""
-    rows = snapshot.rows("documents", "", ["id", "n", "uri", "title", "metadata"]).to_pylist()
-    return {
-        row["id"]: _fact(row["id"], row["n"], row["uri"], row["title"], row["metadata"])
-        for row in rows
-    }
+def documents(snapshot: Snapshot) -> dict[str, Document]:
+    """Every document by content id, read once a generation."""
+    rows = snapshot.rows("documents", "", ["n", "id", "title", "uri", "metadata"])
+    return {id: _document(f"d{n}", id, *names) for n, id, *names in rows_of(rows)}
 
 
 @lru_cache(maxsize=20_000)  # most documents of a generation are those of the one before
-def _fact(id: str, n: int, uri: str, title: str, metadata: str) -> dict[str, Any]:
-    known = json.loads(metadata or "{}")
-    facts = {name.casefold(): value for name, value in known.items()}
-    stated = dates.of_metadata(facts) or dates.in_name(uri.rpartition("/")[2])
-    date = stated or dates.read(str(facts.get("committed") or ""))
-    names = [f"d{n}", id, title, uri, uri.rpartition("/")[2]]
-    by = "committed" if date and not stated else ""
-    clock = dates.clock(facts)
-    fields: dict[str, Any] = {
-        "date": date,
-        "clock": clock,
-        "moment": dates.moment(date, clock),
-        "by": by,
-    }
-    fields["valid"] = [_stated(facts, keys) for keys in (VALID_FROM, VALID_UNTIL)]
-    return {"document": names, "title": title, "uri": uri, "metadata": facts, **fields}
+def _document(alias: str, id: str, title: str, uri: str, metadata: str) -> Document:
+    known = {name.casefold(): value for name, value in json.loads(metadata or "{}").items()}
+    stated = dates.of_metadata(known) or dates.in_name(uri.rpartition("/")[2])
+    date = stated or dates.read(str(known.get("committed") or ""))
+    by, clock = "committed" if date and not stated else "", dates.clock(known)
+    valid = _stated(known, VALID_FROM), _stated(known, VALID_UNTIL)
+    moment = dates.moment(date, clock)
+    return Document(alias, id, title, uri, known, date, clock, moment, by, valid)
 
 
 def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -75,13 +97,13 @@ def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
     return next(filter(None, (dates.read(str(plain.get(key) or "")) for key in keys)), "")
 
 
-def shown(facts: Iterable[Fact]) -> dict[str, str]:
+def shown(facts: Iterable[Document]) -> dict[str, str]:
     """The date of each document by content id, with the time of day if several documents have this
     date."""
     found: dict[str, str] = {}
-    for date, group in lists_of((fact["date"], fact) for fact in facts).items():
+    for date, group in lists_of((fact.date, fact) for fact in facts).items():
         for fact in group:
-            found[fact["document"][1]] = f"{date} {fact['clock']}".strip() if group[1:] else date
+            found[fact.id] = f"{date} {fact.clock}".strip() if group[1:] else date
     return found
 
 
@@ -92,24 +114,24 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
     facts, found = documents(snapshot), defaultdict[str, list[str]](list)
     by_name: dict[str, set[str]] = defaultdict(set)
     for id, fact in facts.items():
-        for name in (*fact["document"], fact["document"][-1].rpartition(".")[0]):
+        for name in (*fact.names, fact.file.rpartition(".")[0]):
             by_name[name.casefold()].add(id)
     for id, fact in facts.items():
         for name in _listed(fact, "supersedes"):
             same = by_name.get(name.casefold(), set()) - {id}
             if len(same) == 1:  # and no other
-                found[same.pop()].append(f"superseded by {fact['document'][0]}")
+                found[same.pop()].append(f"superseded by {fact.alias}")
     for id, fact in facts.items():
         stated = [word for word in _listed(fact, "status") if word.casefold() in OUTDATED]
         found[id] += [f"status: {word}" for word in stated]
-        begins, ends = fact["valid"]
+        begins, ends = fact.valid
         found[id] += [f"valid from {begins}"] * bool(begins) + [f"valid until {ends}"] * bool(ends)
     return {id: f"({'; '.join(texts)})" for id, texts in found.items() if texts}
 
 
-def _listed(fact: Fact, name: str) -> list[str]:
+def _listed(fact: Document, name: str) -> list[str]:
     """The words of metadata under this name."""
-    value = fact["metadata"].get(name) or []
+    value = fact.metadata.get(name) or []
     return [str(word).strip() for word in (value if isinstance(value, list) else [value])]
 
 
@@ -137,7 +159,7 @@ class Times:
     start: int = 0
     anchors: tuple[Anchor, ...] = ()  # in force in the passage
     day_first: bool | None = None  # as the document writes its days
-    document: Fact = field(default_factory=dict)  # of `documents`
+    document: Document = Document()
 
     @cached_property
     def said(self) -> tuple[str, ...]:
@@ -177,7 +199,7 @@ class Times:
     def moment(self, day: str) -> str:
         """The key that sorts texts of a day by time: that of the document if this is its day, else
         the day."""
-        return self.document["moment"] if day and day == self.document.get("date") else day
+        return self.document.moment if day and day == self.document.date else day
 
     def days(self) -> tuple[When, ...]:
         """The times of which the passage speaks (`when`), and of kind `document` the days that its headings
@@ -233,10 +255,10 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
         texts = snapshot.by_key("documents", missing[at : at + AT_ONCE], "id", ["id", "text"])
         for document in texts.to_pylist():
             fact = facts[document["id"]]
-            if is_note(fact["uri"], fact["metadata"]):  # what it says was said in its sources
+            if is_note(fact.uri, fact.metadata):  # what it says was said in its sources
                 known[document["id"]] = [], None
                 continue
-            day = "" if fact["by"] else fact["date"]
+            day = fact.stated
             document_anchors = anchors(document["text"], day if len(day) == 10 else "")
             known[document["id"]] = document_anchors, dates.day_first(document["text"])
     found = {}
@@ -245,7 +267,7 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
         start, end = row["char_start"], row["char_end"]
         above = [anchor._replace(at=start) for anchor in anchored if anchor.at <= start][-1:]
         here = (*above, *(anchor for anchor in anchored if start < anchor.at < end))
-        fact = facts.get(row["document_id"], {})
+        fact = facts.get(row["document_id"], Document())
         found[row["id"]] = Times(row["text"], start, here, day_first, fact)
     return found
 

@@ -68,8 +68,7 @@ def lines(
     facts, equal = times.documents(snapshot), equal_documents(snapshot)
     untitled = {id for id in ids if hits.untitled(facts[id])}
     same = lists_of(
-        (equal.get(id, id) if id in untitled else facts[id]["document"][2].casefold(), id)
-        for id in ids
+        (equal.get(id, id) if id in untitled else facts[id].title.casefold(), id) for id in ids
     )
     first = context.first_ids(snapshot, ids)
     names = hits.names_of(snapshot)
@@ -79,8 +78,8 @@ def lines(
     shown: dict[str, Shown] = {}
     for group in same.values():
         for part in [group] if len(group) <= VERSIONS else [[id] for id in group]:
-            aliases = [f"[{first.get(id) or facts[id]['document'][0]}]" for id in part]
-            title = names[part[0]] if len(part) == 1 else facts[part[0]]["document"][2]
+            aliases = [f"[{first.get(id) or facts[id].alias}]" for id in part]
+            title = names[part[0]] if len(part) == 1 else facts[part[0]].title
             line = f"- {' '.join(aliases)} {one_line(title, TITLE)}"
             if part[0] in untitled:
                 files = ", ".join(names[id].removesuffix(suffix) for id in part)

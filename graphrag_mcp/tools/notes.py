@@ -347,11 +347,11 @@ def note_result(app: App, written_note: Written, status: str, job_id: str = "") 
     if status == "done":
         snapshot = app.snapshot(written_note.corpus)
         facts = times.documents(snapshot)
-        ids = {fact["uri"]: id for id, fact in facts.items()}
+        ids = {fact.uri: id for id, fact in facts.items()}
         for uri in reversed(pages.uris_of(pages.folders(snapshot), str(written_note.path))):
             if id := ids.get(uri):
                 found = note_sources.sources(snapshot, id)
-                result.id, result.cites = facts[id]["document"][0], len(found)
+                result.id, result.cites = facts[id].alias, len(found)
                 result.documents = len({source.document for source in found} - {""})
                 (row,) = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
                 result.check = note_sources.check_of(row["text"])

@@ -48,7 +48,7 @@ def numbered(snapshot: Snapshot, name: str) -> dict[str, object]:
 def test_a_thread_is_found_from_each_of_its_mails(snapshot: Snapshot, name: str) -> None:
     thread = threads.of_document(snapshot, str(numbered(snapshot, name)["id"]))
     files = ["offer.eml", "offer.eml#costs.csv/1", "answer.eml", "end.eml", "aside.eml"]
-    assert [fact["uri"].partition("/")[2] for fact in thread] == files
+    assert [fact.uri.partition("/")[2] for fact in thread] == files
 
 
 def test_a_mail_alone_is_no_thread(snapshot: Snapshot) -> None:

@@ -108,7 +108,7 @@ def test_what_a_commit_does_not_hold_has_no_day(checkout: Checkout) -> None:
     home, notes = checkout.folder.parent / "home", checkout.folder
     index_documents(home / "c", IndexRequest(paths=(str(notes),)), Settings(home=home, git_dates=True))
     facts = times.documents(open_snapshot(home / "c")).values()
-    assert {fact["uri"]: fact["date"] for fact in facts} == {
+    assert {fact.uri: fact.date for fact in facts} == {
         "notes/crane.md": "", "notes/new.md": "", "notes/docs/lock.md": "", "notes/docs/dike.md": DAYS[2],
     }  # fmt: skip
 
@@ -293,7 +293,7 @@ def indexed(checkout: Checkout, name: str = "home", **more: object) -> tuple[dic
     settings = Settings(home=home, **{"git_dates": True, **more})  # type: ignore[arg-type]
     result = index_documents(home / "c", IndexRequest(paths=(str(checkout.folder),)), settings)
     facts = times.documents(open_snapshot(home / "c")).values()
-    return {fact["uri"].partition("/")[2]: fact["date"] for fact in facts}, result
+    return {fact.uri.partition("/")[2]: fact.date for fact in facts}, result
 
 
 def test_an_index_holds_the_days_of_commits_and_says_so(checkout: Checkout) -> None:
@@ -321,7 +321,7 @@ def test_what_is_committed_later_is_dated_by_the_next_run_and_equals_a_fresh_ind
     assert again == found and (result.counts["changed"], result.counts["unchanged"]) == (0, 4)
     assert set(indexed(checkout, git_dates=False)[0].values()) == {""}
     assert indexed(checkout)[0] == found == indexed(checkout, "fresh")[0]
-    held = [{id: fact["metadata"] for id, fact in times.documents(open_snapshot(checkout.folder.parent / name / "c")).items()} for name in ("home", "fresh")]
+    held = [{id: fact.metadata for id, fact in times.documents(open_snapshot(checkout.folder.parent / name / "c")).items()} for name in ("home", "fresh")]
     assert held[0] == held[1]
 
 

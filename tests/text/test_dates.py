@@ -67,7 +67,7 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
             sorted(one.title for one in local_search(snapshot, "crane", filters=filters, max_tokens=6000).citations)
         )
 
-    assert {fact["document"][2]: fact["date"] for fact in documents(snapshot).values()} == {
+    assert {fact.title: fact.date for fact in documents(snapshot).values()} == {
         "a": "2024-03-04", "b": "2024-03-04", "c": "2024-08", "d": "2024-03", "e": "2024-03-04", "f": "", "g": "2023-03-04", "h": "2024",
     }  # fmt: skip
     assert (
