@@ -88,6 +88,15 @@ def nouns(text: str) -> Iterator[str]:
                 yield text[token.start : token.end]
 
 
+def content_words(text: str) -> Iterator[str]:
+    """Words of a question that may say what it asks about: nouns, names, and other words of two characters or more
+    that are nouns, verbs, adjectives or set phrases."""
+    for run in _tokens(text):
+        for token in run:
+            if token.tag.startswith("n") or (len(token.word) > 1 and token.tag[0] in "vaijlzx"):
+                yield text[token.start : token.end]
+
+
 def single_nouns(text: str) -> Iterator[str]:
     """Nouns of one character: no pieces of a longer unknown word, no end of a name."""
     for run in _tokens(text):

@@ -13,6 +13,7 @@ from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 _KANA = re.compile("[\u3041-\u3096]")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
 _WORD = re.compile(f"[{lex.HAN}]{{2,6}}|[ァ-ヺー]{{2,12}}")
+_HAN_RUN = re.compile(f"[{lex.HAN}]+")
 # ask, point, or stand in any text
 _NO_THING = frozenset("何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日")
 
@@ -22,6 +23,13 @@ def nouns(text: str) -> list[str]:
     if not lex.HAN_CHARACTER.search(text):
         return []
     return _WORD.findall(text) if _KANA.search(text) else list(chinese.nouns(text))
+
+
+def content_words(question: str) -> str:
+    """A question without the Chinese words that cannot say what it asks about; any other question as it is."""
+    if not lex.HAN_CHARACTER.search(question) or _KANA.search(question):
+        return question
+    return f"{_HAN_RUN.sub(' ', question)} {' '.join(chinese.content_words(question))}"
 
 
 def candidates(text: str, short: bool) -> list[Candidate]:

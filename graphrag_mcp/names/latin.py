@@ -99,7 +99,9 @@ class Evidence:
             return phrase
         start = self.text.find(rest[0], phrase.start + len(phrase.words[0]), phrase.end)
         # without what opens it: Wenn Sie
-        return self.without_opener(Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose))
+        return self.without_opener(
+            Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose)
+        )
 
     def shown_word(self, phrase: Phrase, kind: str) -> bool | None:
         """Is the word a name by the evidence of its text? None for what is no name at all."""

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
+from graphrag_mcp.names.cjk import content_words
 from graphrag_mcp.names.lexicon import is_grammar
 from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, is_stem, no_form_occurs, term_worth
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.terms import is_cjk, query_terms, stop_word
+from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, query_terms, stop_word
 
 # Words that ask for an overview, and words for the collection.
 ASKING = """
@@ -29,12 +30,14 @@ dokumente dateien texte notizen unterlagen sammlung ordner inhalt hier alles the
 zusammenfassung zusammen fasse geht gibt steht stehen handeln wichtigsten fichiers dossier contenu thème sujets résumé
 aperçu parle contient documentos archivos textos notas carpeta colección contenido temas resumen trata contiene hay
 documenti raccolta argomenti temi riassunto panoramica документы файлы тексты материалы папка темы обзор кратко главное
-主题 概述 概览 总结 文件 文件夹 文档 笔记 资料 内容 关于 什么 主要 所有 全部 哪些 要約 概要 テーマ 文書 資料 主な 何
+主题 话题 概述 概览 概括 总结 介绍 要点 文件 文件夹 文档 文章 笔记 资料 材料 内容 事情 关于 什么 主要 重要 所有 全部 哪些 要約 概要 テーマ 文書 資料 主な 何
 요약 개요 주제 문서 내용 무엇"""
 
 
-# Of a script without blanks a word is found within others.
-_WITHIN = re.compile("|".join(word for word in ASKING.split() if is_cjk(word[0])))
+# Of a script without blanks a word is found within others, in simplified characters.
+_WITHIN = re.compile(
+    "|".join(word for word in ASKING.translate(SIMPLIFY).split() if is_cjk(word[0]))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +54,12 @@ class Asked:
 
 def asked(snapshot: Snapshot, query: str) -> Asked:
     """What a question asks. One word alone is searched for where texts hold it, such as "paper"."""
-    every = query_terms(_WITHIN.sub(" ", query[:QUERY_CHARACTERS]))
+    simplified = query[:QUERY_CHARACTERS].translate(SIMPLIFY)
+    every = query_terms(content_words(_WITHIN.sub(" ", simplified)))
     asking = set(_asking_terms())
     pairs = [(form, stem) for form, stem in pairwise(every) if is_stem(stem, form)]
     asking |= {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
-    wide = _WITHIN.search(query) is not None or not asking.isdisjoint(every)
+    wide = _WITHIN.search(simplified) is not None or not asking.isdisjoint(every)
     rest = (term for term in every if term not in asking)
     found = [term for term in rest if not (stop_word(term) or is_grammar(term))]
     worth, lost = term_worth(snapshot, found)

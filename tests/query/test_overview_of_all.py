@@ -48,7 +48,7 @@ def test_scored_questions_get_the_map_or_sentences(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["What is this about?", "What's in here?", "What is this folder about?", "Provide a summary of the notes", "¿De qué trata esta carpeta?", "Give me an overview of this archive", "tldr", "Worum geht es in diesem Ordner?", "这些文件里有什么？"],
+    ["What is this about?", "What's in here?", "What is this folder about?", "Provide a summary of the notes", "¿De qué trata esta carpeta?", "Give me an overview of this archive", "tldr", "Worum geht es in diesem Ordner?", "这些文件里有什么？", "這些文件主要講什麼？", "主要主题有哪些，各占多少篇"],
 )
 def test_plain_questions_get_the_map(sample: Snapshot, question: str) -> None:
     assert choose(question, sample)[0] == "global"
