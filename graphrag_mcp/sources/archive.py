@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from posixpath import join, normpath
 from xml.etree import ElementTree
 
-from graphrag_mcp.sources.decode import ReadError, decode, decode_as, web_encoding
+from graphrag_mcp.sources.decode import ReadError, decode, decode_as, library, web_encoding
 
 UNPACKED = 300_000_000  # bytes that a zip may hold in all
 _ENTRIES = 10_000
@@ -43,11 +42,9 @@ def opened(data: bytes, suffix: str) -> zipfile.ZipFile:
     entities."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ReadError("it is encrypted with a password, or of an older Office than its name says")
-    try:
+    with library(f"it is damaged, or no {suffix} file"):
         archive = zipfile.ZipFile(io.BytesIO(data))
-        entries = archive.infolist()
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
-        raise ReadError(f"it is damaged, or no {suffix} file") from error
+    entries = archive.infolist()
     if len(entries) > _ENTRIES:
         raise ReadError(f"it holds over {_ENTRIES:,} files")
     total = 0
@@ -81,21 +78,10 @@ def _refuse_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
 
 def _blocks(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
     left = entry.file_size + 1  # what it says; a part that holds more is damaged or worse
-    try:
-        with archive.open(entry) as part:
-            while left > 0 and (block := part.read(min(1 << 20, left))):
-                left -= len(block)
-                yield block
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        NotImplementedError,
-        ValueError,
-        RuntimeError,
-    ) as error:
-        raise ReadError("it is damaged: a part of it cannot be unpacked") from error
+    with library("it is damaged: a part of it cannot be unpacked"), archive.open(entry) as part:
+        while left > 0 and (block := part.read(min(1 << 20, left))):
+            left -= len(block)
+            yield block
 
 
 def part(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -107,15 +93,11 @@ def part(archive: zipfile.ZipFile, name: str) -> bytes:
     return b"".join(_blocks(archive, entry))
 
 
-def tree(archive: zipfile.ZipFile, name: str) -> Element | None:
-    """The XML of a part without namespaces; None where there is none. ReadError where it is no XML."""
+def tree(archive: zipfile.ZipFile, name: str) -> Element:
+    """The XML of a part without namespaces; an element without a name where there is none. ReadError where it is no XML."""
     data = part(archive, name)
-    if not data:
-        return None
-    try:
-        root = parsed(data)
-    except (ParseError, ValueError, LookupError) as error:
-        raise ReadError(f"it is damaged: {name} is no XML") from error
+    with library(f"it is damaged: {name} is no XML"):
+        root = parsed(data) if data else Element("")
     for element in root.iter():
         bare(element)
     return root
@@ -129,12 +111,6 @@ def bare(element: Element) -> None:
         element.set(local(key), element.attrib.pop(key))
 
 
-def elements(archive: zipfile.ZipFile, name: str) -> list[Element]:
-    """The elements below the root of a part; none where there is no such part."""
-    root = tree(archive, name)
-    return [] if root is None else list(root)
-
-
 def links(
     archive: zipfile.ZipFile, part: str, external: bool = False
 ) -> dict[str, tuple[str, str]]:
@@ -142,7 +118,7 @@ def links(
     `external`: those to addresses, with the address."""
     folder, _, name = part.rpartition("/")
     found = {}
-    for relationship in elements(archive, f"{folder}/_rels/{name}.rels"):
+    for relationship in tree(archive, f"{folder}/_rels/{name}.rels"):
         if (relationship.get("TargetMode") == "External") is not external:
             continue
         target = path = relationship.get("Target", "")

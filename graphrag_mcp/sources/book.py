@@ -26,11 +26,10 @@ _PAGES = (".xhtml", ".html", ".htm", ".xml")
 def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     """The chapters of a book in the order of its spine. ReadError for a damaged one."""
     parts = archive.checked(data, suffix)
-    container = tree(parts, "META-INF/container.xml")
-    root = None if container is None else container.find(".//rootfile")
-    path = "" if root is None else root.get("full-path", "")
+    roots = tree(parts, "META-INF/container.xml").iter("rootfile")
+    path = next((root.get("full-path", "") for root in roots), "")
     package = tree(parts, path)
-    if package is None:
+    if not package.tag:
         raise ReadError("it is damaged, or no epub file")
     if archive.part(parts, "META-INF/encryption.xml") and archive.part(
         parts, "META-INF/rights.xml"

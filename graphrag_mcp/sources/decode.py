@@ -10,7 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime, time
 from typing import Any
 
@@ -23,6 +23,17 @@ SAMPLE = 64_000  # bytes that charset detection looks at: it is slow, and 30 MB 
 
 class ReadError(Exception):
     """A file that cannot be read; its text is the reason, to be shown beside the file's name."""
+
+
+@contextmanager
+def library(reason: str) -> Iterator[None]:
+    """What a library raises of bytes that it does not expect is a ReadError with this reason."""
+    try:
+        yield
+    except (MemoryError, ReadError):
+        raise
+    except Exception as error:
+        raise ReadError(reason) from error
 
 
 def why_not(error: Exception, kind: str) -> str:

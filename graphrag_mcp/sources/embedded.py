@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive
-from graphrag_mcp.sources.decode import ReadError, decode
+from graphrag_mcp.sources.decode import ReadError, decode, library
 from graphrag_mcp.sources.piece import Attachment, NotRead
 
 # The stream by which a compound file of a program is known, and the suffix of its files.
@@ -55,7 +55,7 @@ def _unpacked(content: bytes, name: str) -> Attachment | NotRead:
     import olefile
 
     stem = name.rpartition(".")[0]
-    try:
+    with library("it is damaged"):
         file = olefile.OleFileIO(io.BytesIO(content))
         if file.exists("\1Ole10Native"):
             return _native(file.openstream("\1Ole10Native").read())
@@ -64,8 +64,6 @@ def _unpacked(content: bytes, name: str) -> Attachment | NotRead:
             if suffix := _suffix(inside) or ("docx" if inside and stream == "Package" else ""):
                 return Attachment(f"{stem}.{suffix}", inside)
         suffix = next((_STREAMS[stream] for stream in _STREAMS if file.exists(stream)), "")
-    except (OSError, ValueError, struct.error, AttributeError, TypeError, IndexError) as error:
-        raise ReadError("it is damaged") from error
     if not suffix:
         return NotRead(name, "an object of a program whose files are not read")
     return Attachment(f"{stem}.{suffix}", content)

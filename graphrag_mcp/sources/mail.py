@@ -69,9 +69,9 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         try:
             mails.append(_parsed(_ESCAPED.sub(rb"\1", data[start.end() : end])))
-        except MemoryError:
-            raise
         except Exception as error:  # bytes from anywhere: the library raises what it likes
+            if isinstance(error, MemoryError):
+                raise
             mails.append(NotRead(str(number), why_not(error, "a mail")))
     by_id = {mail.id: mail for mail in mails if isinstance(mail, Mail) and mail.id}
     for number, mail in enumerate(mails, 1):

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import extra
-from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.decode import ReadError, library
 from graphrag_mcp.sources.piece import Piece, Writer, tidy
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ LEAST = 0.5  # of the confidence of a line that is kept; what is less is mostly 
 INSTALL = extra("ocr")
 PAGES = "its pages are pictures"  # by which a scan is known in an index: it does not change
 SCANNED = f"{PAGES}; {INSTALL} reads them"
+DAMAGED = "it is damaged, or no picture"
 SCANS = f"{INSTALL} reads them, an index without it does not"
 PICTURES = frozenset("png jpg jpeg tif tiff bmp webp".split())
 # of files that are documents themselves
@@ -77,12 +79,8 @@ def _opened(data: bytes) -> Image.Image:
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None  # pixels are counted here
-    try:
+    with library(DAMAGED):
         return Image.open(io.BytesIO(data))
-    except MemoryError:
-        raise
-    except Exception as error:  # what its library says of bytes that it does not expect
-        raise ReadError("it is damaged, or no picture") from error
 
 
 def read_opened(picture: Image.Image) -> Reading:
@@ -92,15 +90,11 @@ def read_opened(picture: Image.Image) -> Reading:
     if picture.width * picture.height > PIXELS:
         many = f"{picture.width * picture.height / 1e6:,.0f} million pixels"
         raise ReadError(f"it is a picture of {many}, and {PIXELS / 1e6:g} million are read")
-    try:
+    with library(DAMAGED):
         small = _upright(picture)
         if all(least == most for least, most in _extremes(small)):
             return Reading("", 0.0)  # a blank page
         found = engine()(small)
-    except MemoryError:
-        raise
-    except Exception as error:  # what its libraries say of damaged pictures
-        raise ReadError("it is damaged, or no picture") from error
     texts = [] if found.txts is None else list(found.txts)
     scores = [] if found.scores is None else list(found.scores)
     kept = [(text, score) for text, score in zip(texts, scores, strict=True) if score >= LEAST]
@@ -162,12 +156,7 @@ def picture(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _has(picture: Image.Image, page: int) -> bool:
     """Goes to a page; False where there is none."""
-    try:
+    with library(DAMAGED), suppress(EOFError):
         picture.seek(page)
-    except EOFError:
-        return False
-    except MemoryError:
-        raise
-    except Exception as error:  # what its library says of damaged pictures
-        raise ReadError("it is damaged, or no picture") from error
-    return True
+        return True
+    return False

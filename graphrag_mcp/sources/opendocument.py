@@ -26,16 +26,13 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     """A text, sheet or presentation of OpenDocument. ReadError for a damaged or an encrypted one."""
     parts = archive.checked(data, suffix)
     root, meta = tree(parts, "content.xml"), tree(parts, "meta.xml")
-    if root is None:
-        raise ReadError(f"it is damaged, or no {suffix} file")
     if b"manifest:encryption-data" in archive.part(parts, "META-INF/manifest.xml"):
         raise ReadError("it is encrypted with a password")
     kind = root.find("body/*")
     if kind is None:
         raise ReadError(f"it is damaged, or no {suffix} file")
     styles = tree(parts, "styles.xml")
-    roots = [root] if styles is None else [root, styles]
-    reader = _Reader(parts, above=_raised_styles(roots))
+    reader = _Reader(parts, above=_raised_styles([root, styles]))
     hidden = _hidden_styles(root)
     if kind.tag == "spreadsheet":
         yield sheets.written(_sheet(table, hidden, reader) for table in kind.iterfind("table"))
@@ -56,18 +53,19 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
                 writer.add(text, f"slide {number}")
     else:
         # of two styles of one name that of the content counts, which stands below the common ones
-        common = [] if styles is None else styles.findall("styles/list-style")
-        reader.numbered = _numbered([*common, *root.iterfind("*/list-style")])
+        reader.numbered = _numbered(
+            [*styles.iterfind("styles/list-style"), *root.iterfind("*/list-style")]
+        )
         # headers and footers below the text, whose first line is its title, each once
         margins_of = [
             "\n\n".join(reader.blocks(element))
             for name in ("header", "footer")
-            for element in (styles.iter() if styles is not None else ())
+            for element in styles.iter()
             if element.tag in (name, f"{name}-left", f"{name}-first")
         ]
         for text in [*reader.blocks(kind), *reader.notes, *dict.fromkeys(margins_of)]:
             writer.add(text)
-    about = {x.tag: (x.text or "").strip() for x in (() if meta is None else meta.iter())}
+    about = {x.tag: (x.text or "").strip() for x in meta.iter()}
     author = about.get("creator", "")
     yield writer.piece(about.get("title", ""), metadata={"author": author} if author else {})
     yield from reader.not_read
@@ -267,13 +265,16 @@ class _Reader:
     def chart(self, element: Element) -> list[str]:
         """The titles and the table of a chart, which is a document of its own in the file."""
         path = normpath(element.get("href", ""))
-        root = None
-        if self.parts is not None:
-            try:
-                root = tree(self.parts, f"{path}/content.xml")
-            except ReadError as error:
-                self.not_read.append(NotRead(path, str(error)))
-        return _Reader(None).blocks(root) if root is not None else self.blocks(element)
+        try:
+            root = tree(self.parts, f"{path}/content.xml") if self.parts else element
+        except ReadError as error:
+            self.not_read.append(NotRead(path, str(error)))
+            root = element
+        return (
+            _Reader(None).blocks(root)
+            if len(root) and root is not element
+            else self.blocks(element)
+        )
 
 
 def _said(element: Element | None) -> str:

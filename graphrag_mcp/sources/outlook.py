@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from graphrag_mcp.sources.decode import ReadError, decode, utc, web_encoding
+from graphrag_mcp.sources.decode import ReadError, decode, library, utc, web_encoding
 from graphrag_mcp.sources.embedded import file_name
 from graphrag_mcp.sources.headers import IDS, day, header, people, person
 from graphrag_mcp.sources.html import DECLARED, readable
@@ -39,10 +39,8 @@ def msg(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
 
     if not data.startswith(b"\xd0\xcf\x11\xe0"):
         raise ReadError("it is damaged, or no msg file")
-    try:
+    with library("it is damaged, or no msg file"):
         yield from written(_of_msg(olefile.OleFileIO(io.BytesIO(data)), []))
-    except (OSError, ValueError, struct.error, AttributeError, TypeError) as error:
-        raise ReadError("it is damaged, or no msg file") from error
 
 
 def _text(of: Property, tag: int, encoding: str) -> str:
@@ -84,12 +82,8 @@ def _of_rtf(packed: bytes) -> str:
         return ""
     from compressed_rtf import decompress
 
-    try:
+    with library("its compressed RTF is damaged"):
         data = decompress(packed)
-    except MemoryError:
-        raise
-    except Exception as error:  # what the library raises of bytes that it does not expect
-        raise ReadError("its compressed RTF is damaged") from error
     return "\n".join(piece.text for piece in rtf(data, "rtf"))
 
 

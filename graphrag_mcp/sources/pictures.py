@@ -89,7 +89,7 @@ def _of_slides(parts: ZipFile) -> Iterator[tuple[str, str]]:
     """(`slide 4`, name of the part) for each picture on a slide."""
     root = tree(parts, "ppt/presentation.xml")
     links = archive.links(parts, "ppt/presentation.xml")
-    for number, slide in enumerate(root.iter("sldId") if root is not None else (), 1):
+    for number, slide in enumerate(root.iter("sldId"), 1):
         _, path = links.get(slide.get("id", ""), ("", ""))
         for kind, target in archive.links(parts, path).values() if path else ():
             if kind == "image":

@@ -18,8 +18,8 @@ from xml.etree.ElementTree import iterparse
 from zipfile import ZipFile
 
 from graphrag_mcp.sources import archive
-from graphrag_mcp.sources.archive import Element, elements, tree
-from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.archive import Element, tree
+from graphrag_mcp.sources.decode import ReadError, library
 from graphrag_mcp.sources.piece import Piece, Writer, blocks, raised, tables
 from graphrag_mcp.text.places import column_name, column_number
 
@@ -138,29 +138,26 @@ class _Book:
     def __init__(self, parts: ZipFile) -> None:
         self.parts = parts
         path = next((name for name in parts.namelist() if name.endswith("xl/workbook.xml")), "")
-        root = tree(parts, path) if path else None
-        if root is None:
+        root = tree(parts, path)
+        if not path:
             raise ReadError("it is damaged, or no xlsx file")
         self.root = root
         self.links = archive.links(parts, path)
         of_kind = dict(reversed(self.links.values()))
-        self.texts = [_rich(string) for string in elements(parts, of_kind.get("sharedStrings", ""))]
+        self.texts = [_rich(string) for string in tree(parts, of_kind.get("sharedStrings", ""))]
         self.formats = self._formats(of_kind.get("styles", ""))
-        properties = root.find("workbookPr")
-        since_1904 = properties is not None and properties.get("date1904") in ("1", "true")
+        since_1904 = any(x.get("date1904") in ("1", "true") for x in root.iterfind("workbookPr"))
         self.epoch = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 30)
         self.persons = {
             person.get("id", ""): person.get("displayName", "")
             for name in parts.namelist()
             if name.startswith("xl/persons/")
-            for person in elements(parts, name)
+            for person in tree(parts, name)
         }
 
     def _formats(self, path: str) -> list[str]:
         """The number format of each cell style."""
         root = tree(self.parts, path)
-        if root is None:
-            return []
         codes = dict(_BUILT_IN)
         codes |= {x.get("numFmtId", ""): x.get("formatCode", "") for x in root.iter("numFmt")}
         return [codes.get(style.get("numFmtId", "0"), "") for style in root.iterfind("cellXfs/*")]
@@ -183,23 +180,21 @@ class _Book:
         shared: dict[str, tuple[str, int, int]] = {}
         addresses: list[tuple[str, str]] = []  # (cells, id) of links
         number = 0
-        try:
-            with self.parts.open(path) as stream:
-                for _, element in iterparse(stream):
-                    archive.bare(element)
-                    if element.tag == "row":
-                        number = int(element.get("r") or number + 1)
-                        if number > ROWS:
-                            raise ReadError("a sheet has more rows than Excel allows")
-                        if cells := self._row(element, number, shared):
-                            sheet.rows[number] = cells
-                        element.clear()
-                    elif element.tag == "hyperlink":
-                        addresses.append((element.get("ref", ""), element.get("id", "")))
-        except KeyError:
+        if path not in self.parts.namelist():
             return  # a sheet that is named and not there
-        except (archive.ParseError, ValueError, LookupError, EOFError, OSError) as error:
-            raise ReadError("it is damaged: a sheet of it cannot be read") from error
+        damaged = "it is damaged: a sheet of it cannot be read"
+        with library(damaged), self.parts.open(path) as stream:
+            for _, element in iterparse(stream):
+                archive.bare(element)
+                if element.tag == "row":
+                    number = int(element.get("r") or number + 1)
+                    if number > ROWS:
+                        raise ReadError("a sheet has more rows than Excel allows")
+                    if cells := self._row(element, number, shared):
+                        sheet.rows[number] = cells
+                    element.clear()
+                elif element.tag == "hyperlink":
+                    addresses.append((element.get("ref", ""), element.get("id", "")))
         links = archive.links(self.parts, path, external=True) if addresses else {}
         done = set[tuple[int, int]]()  # a cell has one link
         for reference, id in addresses:
@@ -252,8 +247,6 @@ class _Book:
 
     def _comments(self, path: str, sheet: Sheet) -> None:
         root = tree(self.parts, path)
-        if root is None:
-            return
         authors = [(author.text or "").strip() for author in root.iter("author")]
         for comment in root.iter("comment"):
             who = _at(authors, comment.get("authorId", ""))
@@ -271,8 +264,6 @@ class _Book:
         links = archive.links(self.parts, path).values()
         charts = [target for kind, target in links if kind == "chart"]
         for part in (tree(self.parts, name) for name in [path, *charts]):
-            if part is None:
-                continue
             lines = ["".join(x.text or "" for x in p.iter("t")) for p in part.iter("p")]
             lines += map(_series, part.iter("ser"))
             if text := "\n".join(line for line in lines if line.strip()):
@@ -338,15 +329,12 @@ def old_sheets(data: bytes) -> list[Sheet] | None:
 
     import xlrd
 
-    try:
+    with suppress(ReadError), library("xlrd cannot read it"):
         book = xlrd.open_workbook(
             file_contents=data, formatting_info=True, on_demand=True, logfile=io.StringIO()
         )
         return [_old_sheet(book, number) for number in range(book.nsheets)]
-    except MemoryError:
-        raise
-    except Exception:  # whatever the library says of bytes that it does not expect
-        return None
+    return None
 
 
 def _old_sheet(book: Any, number: int) -> Sheet:

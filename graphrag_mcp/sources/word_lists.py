@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 
-from graphrag_mcp.sources.archive import Element, elements, tree
+from graphrag_mcp.sources.archive import Element, tree
 
 _VALUE = re.compile(rb"<\w+:(pStyle|numId|ilvl)\s[^<>]*?:val=[\"']([^\"']*)")
 _ROMAN = tuple(
@@ -50,7 +50,6 @@ class Lists:
         self.counts: dict[str, dict[int, int]] = {}
         self.of_style: dict[str, tuple[str, int]] = {}
         numbering = tree(parts, "word/numbering.xml")
-        numbering = Element("numbering") if numbering is None else numbering
         lists = {e.get("abstractNumId", ""): e for e in numbering.iterfind("abstractNum")}
         linked = {_value(element, "styleLink"): element for element in lists.values()}
         for num in numbering.iterfind("num"):
@@ -77,7 +76,7 @@ class Lists:
 
     def _read_styles(self, parts: zipfile.ZipFile) -> None:
         """The list of each style of paragraphs, which it may have from the style that it is based on."""
-        styles = {style.get("styleId", ""): style for style in elements(parts, "word/styles.xml")}
+        styles = {style.get("styleId", ""): style for style in tree(parts, "word/styles.xml")}
         lists = {
             id: (
                 _value(pr, "numId"),
