@@ -18,7 +18,6 @@ _LINE = re.compile(
 _CHARSET = re.compile(rb"^[^:\n]{1,200};CHARSET=\"?([\w.:-]{1,40})", re.IGNORECASE | re.MULTILINE)
 _FOLDED = re.compile(r"\n[ \t]")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(?:\d\d)?(Z?))?\Z")
-_ZONE = re.compile(r";TZID=\"?([^\";:]+)", re.IGNORECASE)
 _CARD = {
     "FN": "name", "ORG": "organization", "TITLE": "title", "ROLE": "role", "TEL": "telephone", "EMAIL": "mail",
     "ADR": "address", "BDAY": "born", "URL": "page", "NOTE": "note", "NICKNAME": "called",
@@ -54,13 +53,9 @@ def cards(data: bytes, suffix: str) -> Iterator[Piece]:
             record = open_records.pop()
             if record.lines and record.kind in ("VCARD", "VEVENT", "VTODO", "VJOURNAL"):
                 number += 1
-                record_metadata = metadata | ({"date": record.date} if record.date else {})
-                yield Piece(
-                    "\n".join(record.lines) + "\n",
-                    record.title,
-                    record.key or str(number),
-                    record_metadata,
-                )
+                words, key = "\n".join(record.lines) + "\n", record.key or str(number)
+                dated = {"date": record.date} if record.date else {}
+                yield Piece(words, record.title, key, metadata | dated)
         elif open_records:
             _take(open_records[-1], name, options, _plain(value, options))
     if not number:
@@ -100,14 +95,13 @@ def _take(record: _Record, name: str, options: str, value: str) -> None:
         if name == "DTSTART":
             record.date = value
         if hour:  # most calendars are exported in UTC, which is no time of the place
-            zone = "UTC" if utc else "".join(_ZONE.findall(options)[:1])
+            zone = "UTC" if utc else _option(options, "TZID")
             value = f"{value} {hour}:{minute} {zone}"
     if name in ("ADR", "ORG"):
         value = ", ".join(part.strip() for part in value.split(";") if part.strip())
-    named = re.search(r";CN=\"?([^\";:]+)", options, re.IGNORECASE)
-    value = re.sub(r"(?i)\Amailto:", "", value)
-    if named:
-        value = f"{named[1]} <{value}>"
+    value = value[7:] if value.casefold().startswith("mailto:") else value
+    if named := _option(options, "CN"):
+        value = f"{named} <{value}>"
     if name in ("FN", "SUMMARY"):
         record.title = " ".join(value.split())
     record.lines.append(f"{label}: {value.strip()}")
@@ -115,27 +109,22 @@ def _take(record: _Record, name: str, options: str, value: str) -> None:
 
 def _unfolded(text: str) -> Iterator[str]:
     """Content lines; those of quoted-printable go on behind `=`."""
-    lines = _FOLDED.sub("", text).split("\n")
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        while (
-            "QUOTED-PRINTABLE" in line.partition(":")[0].upper()
-            and line.endswith("=")
-            and at + 1 < len(lines)
-        ):
-            at += 1
-            line = line[:-1] + lines[at]
+    lines = iter(_FOLDED.sub("", text).split("\n"))
+    for line in lines:
+        while "QUOTED-PRINTABLE" in line.partition(":")[0].upper() and line.endswith("="):
+            line = line[:-1] + next(lines, "")
         yield line
-        at += 1
 
 
 def _plain(value: str, options: str) -> str:
     if "QUOTED-PRINTABLE" in options.upper():
-        charset = re.search(r";CHARSET=\"?([\w.-]{1,40})", options, re.IGNORECASE)
-        encoding, data = (
-            web_encoding(charset[1]) if charset else "",
-            quopri.decodestring(value.encode("utf-8")),
-        )
+        data = quopri.decodestring(value.encode("utf-8"))
+        encoding = web_encoding(_option(options, "CHARSET"))
         value = (decode_as(data, encoding) if encoding else decode(data))[0]
     return re.sub(r"\\([nN,;\\])", lambda match: "\n" if match[1] in "nN" else match[1], value)
+
+
+def _option(options: str, name: str) -> str:
+    """A parameter of a line, as `TZID` of `;TZID=Europe/Berlin`."""
+    found = re.search(rf";{name}=\"?([^\";:]+)", options, re.IGNORECASE)
+    return found[1] if found else ""

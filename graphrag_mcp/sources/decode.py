@@ -37,7 +37,9 @@ def library(reason: str) -> Iterator[None]:
 
 
 def why_not(error: Exception, kind: str) -> str:
-    """Why bytes cannot be read as a kind of file, of an error that its reader does not expect."""
+    """Why bytes cannot be read as a kind of file, also of an error that its reader does not expect."""
+    if isinstance(error, ReadError):
+        return str(error)
     if isinstance(error, RecursionError):
         return "its parts are nested too deeply"
     return f"cannot be read as {kind or 'text'} ({type(error).__name__})"
@@ -142,7 +144,6 @@ _BASE64 = re.compile(
 _BASE64_BLOCK = re.compile(
     rf"{_BASE64.pattern}(?:\n[ \t]*[A-Za-z0-9+/]+={{0,2}}[ \t]*$)?", re.MULTILINE
 )
-_QUOTED_PRINTABLE = re.compile(r"=[C-F][0-9A-F](?:=\n?[89AB][0-9A-F]){1,3}")
 CODED = 0.5  # of a text that may be base64; of a page with a picture in it less is
 
 
@@ -158,20 +159,6 @@ def refuse_base64(text: str) -> None:
 def without_base64(text: str) -> str:
     """A text without its lines of base64 and the last of each block, which may be short."""
     return _BASE64_BLOCK.sub("", text)
-
-
-def refuse_coded(text: str) -> None:
-    """ReadError for a text of which most is base64, or whose letters are quoted-printable: nothing
-    could be found in it, whatever its suffix says."""
-    refuse_base64(text)
-    sample = text[:200_000]
-    coded = sum(1 for _ in _QUOTED_PRINTABLE.finditer(sample))
-    if (
-        coded >= 4
-        and coded * 200 > len(sample)
-        and coded > len(sample) - len(sample.encode("ascii", "ignore"))
-    ):
-        raise ReadError("its letters are quoted-printable (`=C3=B6`): decode it first")
 
 
 _WORD_OF_ASCII = re.compile(r"(?<![A-Za-z])[A-Za-z]++[^\W\d_A-Za-z]++[A-Za-z]+")

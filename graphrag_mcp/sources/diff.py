@@ -150,7 +150,7 @@ class Plan:
         """Mark what was read. A run that ends before its last batch may not have committed all of it, so its
         sources keep the marks that were there."""
         for label, files in self.read.items():
-            _set_again(self.found.sources[label], files)
+            _store(self.found.sources[label], "again", files)
 
 
 def make(
@@ -225,10 +225,10 @@ def _mark(plan: Plan, label: str, vision: str) -> None:
         source["vision"] = vision
         at_once = [uri for uri, condition in _again(source).items() if not condition]
         holders = {uri: VISION for uri in files if vision and walk.suffix_of(uri) in HOLDERS}
-        _set_again(source, holders | dict.fromkeys(at_once, ""))
+        _store(source, "again", holders | dict.fromkeys(at_once, ""))
     if source.get("readers", "") != str(READERS):
         source["readers"] = str(READERS)
-        _set_again(source, dict.fromkeys(files, ""))
+        _store(source, "again", dict.fromkeys(files, ""))
 
 
 def _left(plan: Plan, file: FoundFile, reason: str) -> None:
@@ -256,10 +256,7 @@ class Unread:
 
 def unread_files(source: Mapping[str, str]) -> dict[str, Unread]:
     """Files of a source that could not be read, by uri. They are stored as `SHA-256 reason`."""
-    found: dict[str, str] = {}
-    with suppress(ValueError):
-        found = stored.parsed(source.get("unread", "{}"), dict[str, str])
-    parts = {uri: value.partition(" ") for uri, value in found.items()}
+    parts = {uri: value.partition(" ") for uri, value in _stored(source, "unread").items()}
     return {uri: Unread(sha, reason) for uri, (sha, _, reason) in parts.items()}
 
 
@@ -268,30 +265,29 @@ def _set_unread(source: dict[str, str], uri: str, unread: Unread | None) -> None
     # Called for each file that is read: parsing 1,000 unread ones took 1.3 ms each time.
     if unread is None and json.dumps(uri, ensure_ascii=False) not in source.get("unread", ""):
         return
-    files = unread_files(source)
-    files.pop(uri, None)
-    files |= {uri: unread} if unread else {}
-    source.pop("unread", None)
-    if files:
-        values = {uri: f"{file.sha} {file.reason}".rstrip() for uri, file in files.items()}
-        source["unread"] = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    _store(source, "unread", {uri: f"{unread.sha} {unread.reason}".rstrip() if unread else None})
 
 
 def _again(source: Mapping[str, str]) -> dict[str, str]:
     """Files that are to be read again although they are the same, by uri, and when: at once (""), with OCR installed,
     or with a model that describes pictures."""
+    return _stored(source, "again")
+
+
+def _stored(source: Mapping[str, str], key: str) -> dict[str, str]:
+    """What a source says of its files, by uri; its values are texts, so it is JSON."""
     with suppress(ValueError):
-        return stored.parsed(source.get("again", "{}"), dict[str, str])
+        return stored.parsed(source.get(key, "{}"), dict[str, str])
     return {}
 
 
-def _set_again(source: dict[str, str], files: Mapping[str, str | None]) -> None:
-    """Mark files as in `_again`; None takes the mark away."""
-    every = {**_again(source), **files}
-    marked = {uri: condition for uri, condition in every.items() if condition is not None}
-    source.pop("again", None)
-    if marked:
-        source["again"] = json.dumps(marked, sort_keys=True, ensure_ascii=False)
+def _store(source: dict[str, str], key: str, files: Mapping[str, str | None]) -> None:
+    """Add files to what `_stored` gives; None takes one away."""
+    every = {**_stored(source, key), **files}
+    kept = {uri: value for uri, value in every.items() if value is not None}
+    source.pop(key, None)
+    if kept:
+        source[key] = json.dumps(kept, sort_keys=True, ensure_ascii=False)
 
 
 def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
@@ -299,11 +295,9 @@ def _missing(plan: Plan, moved: Set[str]) -> Iterator[str]:
     present = {file.uri for file in plan.found.files} | {error["path"] for error in plan.errors}
     prefixes = tuple(scope.prefix for scope in plan.found.scopes if scope.complete)
     for source in plan.found.sources.values():
-        for uri in unread_files(source):
-            if uri not in present and uri.startswith(prefixes):
-                _set_unread(source, uri, None)
-        left = (uri for uri in _again(source) if uri not in present and uri.startswith(prefixes))
-        _set_again(source, dict.fromkeys(left))
+        for key in ("unread", "again"):
+            left = (uri for uri in _stored(source, key) if uri.startswith(prefixes))
+            _store(source, key, dict.fromkeys(uri for uri in left if uri not in present))
     for file, uris in plan.by_file.items():
         if file in present or file.startswith("text:"):
             continue
@@ -361,7 +355,7 @@ def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Se
                 days_moved.setdefault(file.source, {})[file.uri] = ""
                 plan.unchanged -= len(plan.by_file[file.uri])
         for label, files in days_moved.items():
-            _set_again(sources[label], files)
+            _store(sources[label], "again", files)
     plan.to_read = [replace(file, commit=days.get(file.path, ("", ""))) for file in plan.to_read]
     plan.to_read.sort(key=lambda file: file.uri)
     whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
@@ -482,7 +476,7 @@ def edits(
             read_files[file.uri] = None
             if any(ocr.INSTALL in part.reason for part in not_read):
                 read_files[file.uri] = OCR
-                _set_again(source, {file.uri: OCR} | _again(source))
+                _store(source, "again", {file.uri: OCR} | _again(source))
             for part in not_read:
                 reason = f"in another file: {part.reason}" if part.name else part.reason
                 plan.found.skip(reason, path=f"{file.uri}#{part.name}" if part.name else file.uri)

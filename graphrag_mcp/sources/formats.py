@@ -26,7 +26,7 @@ from graphrag_mcp.sources.decode import (
     clean,
     decode,
     front_matter,
-    refuse_coded,
+    refuse_base64,
     utc,
     why_not,
 )
@@ -88,7 +88,7 @@ def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     if _MAIL.match(text):
         yield from eml(data, suffix)
         return
-    refuse_coded(text)
+    refuse_base64(text)
     matter, _ = front_matter(text)
     yield Piece(text, matter.get("title", ""), metadata=matter | metadata)
 
@@ -96,7 +96,7 @@ def prose(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
 def as_written(data: bytes, suffix: str) -> Iterator[Piece]:
     """A text whose lines are no prose, such as source code or a log."""
     text, metadata = decode(data)
-    refuse_coded(text)
+    refuse_base64(text)
     yield Piece(text, metadata=metadata, prose=False)
 
 
@@ -323,16 +323,10 @@ def notebook(data: bytes, suffix: str) -> Iterator[Piece]:
     try:
         book = _parsed(text)
         about = book["metadata"]
-        language = next(
-            (
-                language
-                for kind, name in (("language_info", "name"), ("kernelspec", "language"))
-                if isinstance(about.get(kind), dict)
-                and isinstance(language := about[kind].get(name), str)
-                and language
-            ),
-            "python",
-        )
+        language = "python"
+        for kind, name in (("kernelspec", "language"), ("language_info", "name")):
+            named = about[kind].get(name) if isinstance(about.get(kind), dict) else ""
+            language = named if named and isinstance(named, str) else language
         # format 3 has sheets of cells; `input` is the source of a cell of code
         sheets = [book] if "cells" in book else book["worksheets"]
         parts = [_cell(cell, language) for sheet in sheets for cell in sheet["cells"]]
@@ -392,22 +386,19 @@ def _alone(values: Mapping[str, Any]) -> Piece | None:
 def json_lines(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     """One object a line. A line that is none (a torn last one) is kept as it stands."""
     text, metadata = decode(data)
-    lines = [line for line in text.split("\n") if line.strip()]
     values: list[Any] = []
+    lines = [line for line in text.split("\n") if line.strip()]
     for number, line in enumerate(lines, 1):
         try:
-            values.append(_parsed(line))
+            value = _parsed(line)
+            torn = Piece(line, key=str(number), prose=False)
+            values.append(row(value, number) if isinstance(value, dict) else torn)
         except ReadError as error:
             values.append(NotRead(str(number), str(error)))
-    if not any(isinstance(value, dict | NotRead) for value in values):
+    if all(isinstance(value, Piece) and not value.prose for value in values):
         yield Piece(text, metadata=metadata, prose=False)
-        return
-    for number, (line, value) in enumerate(zip(lines, values, strict=True), 1):
-        if isinstance(value, NotRead):
-            yield value
-            continue
-        torn = Piece(line, key=str(number), prose=False)
-        yield row(value, number) if isinstance(value, dict) else torn
+    else:
+        yield from values
 
 
 def parquet(data: bytes, suffix: str) -> Iterator[Piece]:
@@ -435,10 +426,9 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
     as it stands where it is no XML."""
     if any(mark in data for mark in archive.ENTITY):
         raise ReadError("its XML declares entities, which are not resolved")
-    root = None
-    with suppress(archive.ParseError, ValueError, LookupError):
+    try:
         root = archive.parsed(data)
-    if root is None:
+    except (archive.ParseError, ValueError, LookupError):
         yield from as_written(data, suffix)
         return
     blocks = _with_blocks(root)
@@ -449,19 +439,20 @@ def xml(data: bytes, suffix: str) -> Iterator[Piece]:
         if isinstance(node, str):
             lines.append(node)
             continue
-        tails = [(inner.tail or "").strip() for inner in node]
-        is_line = node not in blocks and any(((node.text or "").strip(), *tails))
-        words = _words(node) if is_line else " ".join((node.text or "").split())
-        attributes = [
+        tails = [" ".join((inner.tail or "").split()) for inner in node]
+        words = " ".join((node.text or "").split())
+        is_line = node not in blocks and any((words, *tails))
+        attributes = ", ".join(
             f"{archive.local(key)}: {value}"
             for element in (node.iter() if is_line else [node])
             for key, value in element.attrib.items()
             if value.strip()
-        ]
-        text = " ".join(filter(None, (words, f"({', '.join(attributes)})" if attributes else "")))
+        )
+        words = _words(node) if is_line else words
+        text = " ".join(filter(None, (words, f"({attributes})" if attributes else "")))
         lines += [f"{archive.local(node.tag)}: {text}"] if text else []
         for inner, tail in [] if is_line else zip(reversed(node), reversed(tails), strict=True):
-            left += [" ".join(tail.split()), inner] if tail else [inner]
+            left += [tail, inner] if tail else [inner]
     yield Piece(clean("\n".join(lines) + "\n"), prose=False)
 
 
@@ -472,22 +463,19 @@ def _with_blocks(root: archive.Element) -> set[archive.Element]:
     worded = set[archive.Element]()
     found = set[archive.Element]()
     for element in reversed([*root.iter()]):
-        inside = [*element]
-        tails = any((inner.tail or "").strip() for inner in inside)
-        if tails or (element.text or "").strip() or any(inner in worded for inner in inside):
+        mixed = any((inner.tail or "").strip() for inner in element)
+        if mixed or (element.text or "").strip() or not worded.isdisjoint(element):
             worded.add(element)
         beside = any(
-            not gap.strip() and (not tails or "\n" in gap or inner.tag == other.tag)
-            for inner, other in pairwise(inside)
-            if inner in worded and other in worded
-            for gap in [inner.tail or ""]
+            worded.issuperset(pair)
+            and not gap.strip()
+            and (not mixed or "\n" in gap or pair[0].tag == pair[1].tag)
+            for pair in pairwise(element)
+            for gap in [pair[0].tail or ""]
         )
-        if beside or any(inner in found for inner in inside):
+        if beside or not found.isdisjoint(element):
             found.add(element)
     return found
-
-
-_BLANKS = re.compile(r"\s+")
 
 
 def _words(element: archive.Element) -> str:
@@ -500,12 +488,15 @@ def _words(element: archive.Element) -> str:
         if isinstance(node, str):
             parts.append(_BLANKS.sub(" ", node))
             continue
-        empty = " " if node.attrib else "\n"
-        parts.append(_BLANKS.sub(" ", node.text) if node.text else "" if len(node) else empty)
+        empty = "" if len(node) else " " if node.attrib else "\n"
+        parts.append(_BLANKS.sub(" ", node.text or "") or empty)
         for inner in reversed(node):
             left += [inner.tail or "", inner]
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(filter(None, lines))
+
+
+_BLANKS = re.compile(r"\s+")
 
 
 # ---- files in files -------------------------------------------------------------------------------
@@ -529,13 +520,9 @@ Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
 def _with_objects(reader: Reader) -> Reader:
     """A reader that also gives the files in a file of Office."""
-
-    def read(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
-        yield from reader(data, suffix)
-        if data.startswith(b"PK"):
-            yield from embedded(data, suffix)
-
-    return read
+    return lambda data, suffix: chain(
+        reader(data, suffix), embedded(data, suffix) if data.startswith(b"PK") else ()
+    )
 
 
 # suffix -> function; what is not named here is read as it is written.
@@ -581,20 +568,18 @@ def pieces(
             yield picture
         if suffix in ocr.PICTURES and not ocr_installed():
             return
-    inside = 0
     names = set[str]()
     try:
         for found in FORMATS.get(suffix, as_written)(data, suffix):
             if not isinstance(found, Attachment):
                 yield found
                 continue
-            inside += 1
-            if inside > INSIDE:
+            if len(names) == INSIDE:
                 yield NotRead(found.name, f"the file holds over {INSIDE:,} others")
                 return
-            if not found.name:
-                packed = name[:-3] if name.lower().endswith(".gz") else name
-                found = replace(found, name=packed or "file")
+            # a name that gzip does not store is that of the packed file
+            packed = name[:-3] if name.lower().endswith(".gz") else name
+            found = replace(found, name=found.name or packed or "file")
             key = distinct(found.name, names)
             names.add(key)
             yield from _inside(found, key, depth + 1, described)
@@ -628,9 +613,7 @@ def _inside(
             elif piece.text.strip():
                 title = piece.title or ("" if piece.prose else name)
                 yield replace(piece, key=full, title=title, metadata=metadata)
-    except (ReadError, MemoryError) as error:
-        if isinstance(error, MemoryError):
-            raise
-        yield NotRead(key, str(error))
+    except MemoryError:
+        raise
     except Exception as error:  # bytes from anywhere: a bad file ends no other in its archive
         yield NotRead(key, why_not(error, suffix))

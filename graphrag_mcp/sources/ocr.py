@@ -131,26 +131,21 @@ def _extremes(picture: Image.Image) -> list[tuple[float, float]]:
 def picture(data: bytes, suffix: str) -> Iterator[Piece]:
     """The text of a picture; of a TIFF with several, each is a page."""
     picture = _opened(data)
-    if picture.format != "TIFF" or not _has(picture, 1):
-        reading = read_opened(picture)
-        if not reading.text:
-            raise ReadError("no text was found in the picture")
-        metadata = {"read_by": "ocr", "ocr_confidence": round(reading.confidence, 3)}
-        yield Piece(reading.text + "\n", metadata=metadata)
-        return
-    if _has(picture, MOST):
+    several = picture.format == "TIFF" and _has(picture, 1)
+    if several and _has(picture, MOST):
         raise ReadError(f"it holds over {MOST} pictures, which is as many as are read. Split it")
     writer, confidence, page = Writer(), list[float](), 0
-    while _has(picture, page):
-        reading = read_opened(picture.copy())
+    while page < (MOST if several else 1) and _has(picture, page):
+        reading = read_opened(picture.copy() if several else picture)
         page += 1
         if reading.text:
-            writer.add(reading.text, f"p. {page}")
+            writer.add(reading.text, f"p. {page}" if several else "")
             confidence.append(reading.confidence)
     if not confidence:
-        raise ReadError("no text was found in the pictures")
+        raise ReadError(f"no text was found in the picture{'s' * several}")
+    pages = {"pages": page} if several else {}
     yield writer.piece(
-        metadata={"pages": page, "read_by": "ocr", "ocr_confidence": round(min(confidence), 3)}
+        metadata=pages | {"read_by": "ocr", "ocr_confidence": round(min(confidence), 3)}
     )
 
 

@@ -10,7 +10,16 @@ from typing import Any, Literal
 
 from graphrag_mcp.sources import archive, word
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, grid, in_font, parser, raised, table_text
+from graphrag_mcp.sources.piece import (
+    Piece,
+    Writer,
+    borne,
+    grid,
+    in_font,
+    parser,
+    raised,
+    table_text,
+)
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
 from graphrag_mcp.sources.word import NUMBERED
 from graphrag_mcp.sources.word_lists import counted
@@ -90,11 +99,8 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
         metadata["not_read"] = "a part of its text"
     if slides:
         metadata["slides"] = len(found.get("sections", ()))
-    title = str(properties.get("title") or "")
-    borne = (
-        "".join(title.split()).casefold() in "".join("".join(writer.parts[:2]).split()).casefold()
-    )
-    yield writer.piece(title if borne else "", metadata=metadata)
+    title = borne(str(properties.get("title") or ""), "\n".join(writer.parts[:2]))
+    yield writer.piece(title, metadata=metadata)
 
 
 def _section(section: Node, seen: set[str]) -> Iterator[str]:

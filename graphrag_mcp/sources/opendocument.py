@@ -90,22 +90,6 @@ def _numbered(styles: Iterable[Element]) -> dict[str, dict[int, int]]:
     return numbered
 
 
-def _next(item: Element, count: _Count, level: int, first: int) -> int | None:
-    """Count an item. One that holds a list alone is the rest of the item before it and has no number."""
-    start = item.get("start-value", "")
-    if not any(part.tag in ("p", "h") for part in item):
-        count[level] = None if start else count.get(level)
-        return None
-    for below in [below for below in count if below > level]:
-        del count[below]
-    before = count.get(level, first - 1)
-    if _INTEGER.fullmatch(start):
-        count[level] = int(start)
-    else:
-        count[level] = None if before is None or start else before + 1
-    return count[level]
-
-
 def _rows(table: Element) -> Iterator[Element]:
     """The rows of a table, none of those of tables in its cells."""
     for child in table:
@@ -113,9 +97,6 @@ def _rows(table: Element) -> Iterator[Element]:
             yield child
         elif child.tag in ("table-header-rows", "table-rows", "table-row-group"):
             yield from _rows(child)
-
-
-_Count = dict[int, "int | None"]  # level from 0 -> number of its last item; None: not certain
 
 
 @dataclass
@@ -127,9 +108,10 @@ class _Reader:
     not_read: list[NotRead] = field(default_factory=list)  # charts
     after: list[str] = field(default_factory=list)  # tables and charts in the open paragraph
     numbered: dict[str, dict[int, int]] = field(default_factory=dict)  # as _numbered has them
-    counts: dict[str, _Count] = field(default_factory=dict)  # of the lists, by their ids
+    following: dict[tuple[str, int], int] = field(
+        default_factory=dict
+    )  # next number of a style and a level
     above: frozenset[str] = frozenset()  # styles of raised text
-    last: tuple[str, _Count] = ("", {})  # style and count of the list before
 
     def blocks(self, parent: Iterable[Element]) -> list[str]:
         texts: list[str] = []
@@ -169,45 +151,34 @@ class _Reader:
         yield from self.notes
         self.notes = []
 
-    def listed(
-        self, element: Element, level: int, style: str = "", count: _Count | None = None
-    ) -> str:
-        """A list with a line for each paragraph, the first of an item with its number or a bullet. Where
-        the number is not certain it is a bullet."""
+    def listed(self, element: Element, level: int, style: str = "", sure: bool = True) -> str:
+        """A list with a line for each paragraph, the first of an item with its number or a bullet. It may go on from
+        the last one of its style. One that is not `sure` has bullets."""
+        style = element.get("style-name", style)
+        number = self.numbered.get(style, {}).get(level, 0) if sure else 0
+        if number and (element.get("continue-list") or element.get("continue-numbering") == "true"):
+            number = self.following.get((style, level), number)
         lines: list[str] = []
-        style = element.get("style-name", "") or style
-        first = self.numbered.get(style, {}).get(level)
-        if count is None:
-            count = self.count(element, style)
-        elif level in count and element.get("continue-numbering", "") != "true":
-            count[level] = None  # a second list below one item: programs go on, or begin again
         for item in element:
-            mark = "- "
-            if item.tag == "list-item":
-                number = _next(item, count, level, first or 1)
-                mark = "- " if first is None or number is None else f"{number}. "
+            mark, inner = "- ", 0
+            # an item that holds a list alone is the rest of the one before it
+            if number and item.tag == "list-item" and any(x.tag in ("p", "h") for x in item):
+                start = item.get("start-value", "")
+                number = int(start) if _INTEGER.fullmatch(start) else number
+                mark, number = f"{number}. ", number + 1
             indent = " " * len(mark) if mark != "- " else mark
             for part in item:
-                if part.tag == "list":
-                    lines.append(self.listed(part, level + 1, style, count))
+                if part.tag == "list":  # of a second one programs go on, or begin again
+                    lines.append(self.listed(part, level + 1, style, sure and not inner))
+                    inner += 1
                 elif part.tag in ("p", "h"):
                     words, *after = self.paragraph(part)
                     lines += ["  " * min(level, 8) + mark + words, *after]
                     mark = indent
                 else:
                     lines += self.blocks([part])
+        self.following[style, level] = number
         return "\n".join(lines)
-
-    def count(self, element: Element, style: str) -> _Count:
-        """What an outermost list counts on from."""
-        count: _Count = {}
-        if continued := element.get("continue-list", ""):
-            count = self.counts.get(continued, {0: None})
-        elif element.get("continue-numbering", "") == "true":
-            count = self.last[1] if self.last[0] == style else {0: None}
-        self.last = style, count
-        self.counts[element.get("id", "")] = count
-        return count
 
     def table(self, element: Element) -> str:
         rows = [self.row(row) for row in _rows(element)]

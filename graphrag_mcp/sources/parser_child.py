@@ -187,15 +187,7 @@ def _parse(
             if isinstance(piece, Piece):
                 if not piece.text.strip():
                     continue
-                line: Any = [
-                    piece.text,
-                    piece.title,
-                    piece.key,
-                    piece.metadata,
-                    piece.prose,
-                    piece.places,
-                    piece.links,
-                ]
+                line: Any = [getattr(piece, name) for name in Piece.__slots__]
             elif isinstance(piece, NotRead):
                 line = {"not read": [piece.name, piece.reason]}
             elif len(piece.data) > room:

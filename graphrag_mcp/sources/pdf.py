@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.sources import ocr
 from graphrag_mcp.sources.archive import UNPACKED
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, parser
+from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, borne, parser
 from graphrag_mcp.sources.walk import ocr_installed
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
+    from pypdfium2 import PdfAttachment, PdfDocument, PdfPage, PdfTextPage
 
 PAGES = 20_000  # of a PDF
 LONGEST = 2_400  # pixels of a page's picture, about A4 at 200 dots per inch
@@ -60,7 +60,7 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
     if document.get_formtype():
         document.init_forms()
     metadata: dict[str, Any] = {"pages": count, "parser": parser("pypdfium2")}
-    files = _files(document)
+    files = [_file(document.get_attachment(at)) for at in range(document.count_attachments())]
     texts = _Texts([""] * count, [""] * count)
     for number in range(count):
         page = _page(document, number)
@@ -69,7 +69,7 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
             continue
         texts.pages[number] = _text(page)
         texts.notes[number] = _notes(document, page)
-        files += _files_of_page(page)
+        files += _files_of_page(document, page)
         page.close()
         if not texts.pages[number].strip():
             texts.scanned.append(number)
@@ -99,44 +99,30 @@ def pdf(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
         metadata["pages_without_text"] = len(texts.scanned)
         if why != ocr.SCANNED:
             yield NotRead("", why)
-    yield writer.piece(_title(document, first), metadata=metadata)
+    yield writer.piece(borne(document.get_metadata_value("Title"), first), metadata=metadata)
     yield from files
 
 
-def _files(document: PdfDocument) -> list[Attachment | NotRead]:
-    """The files that the document holds, such as the XML of an invoice."""
-    from pypdfium2 import raw
-
-    count = raw.FPDFDoc_GetAttachmentCount(document)
-    return [_file(raw.FPDFDoc_GetAttachment(document, number)) for number in range(count)]
-
-
-def _files_of_page(page: PdfPage) -> Iterator[Attachment | NotRead]:
-    """Those that are pinned to a page."""
-    from pypdfium2 import raw
+def _files_of_page(document: PdfDocument, page: PdfPage) -> Iterator[Attachment | NotRead]:
+    """The files that are pinned to a page."""
+    from pypdfium2 import PdfAttachment, raw
 
     for number in range(raw.FPDFPage_GetAnnotCount(page)):
         annotation = raw.FPDFPage_GetAnnot(page, number)
         if raw.FPDFAnnot_GetSubtype(annotation) == raw.FPDF_ANNOT_FILEATTACHMENT:
-            yield _file(raw.FPDFAnnot_GetFileAttachment(annotation))
+            yield _file(PdfAttachment(raw.FPDFAnnot_GetFileAttachment(annotation), document))
         raw.FPDFPage_CloseAnnot(annotation)
 
 
-def _file(found: Any) -> Attachment | NotRead:
-    from pypdfium2 import raw
+def _file(found: PdfAttachment) -> Attachment | NotRead:
+    from pypdfium2 import PdfiumError, raw
 
     name, size = "attachment", ctypes.c_ulong()
-    if found:
-        length = raw.FPDFAttachment_GetName(found, None, 0)
-        buffer = (raw.FPDF_WCHAR * (length // 2 + 1))()
-        raw.FPDFAttachment_GetName(found, buffer, length)
-        written = bytes(buffer)[: max(0, length - 2)].decode("utf-16-le", "replace")
-        name = " ".join(written.split())[:200] or name
+    with suppress(PdfiumError, ValueError):
+        name = " ".join(found.get_name().split())[:200] or name
         raw.FPDFAttachment_GetFile(found, None, 0, size)
-        if 0 < size.value <= UNPACKED:
-            data = (ctypes.c_char * size.value)()
-            if raw.FPDFAttachment_GetFile(found, data, size.value, size):
-                return Attachment(name, bytes(data))
+        if size.value <= UNPACKED:
+            return Attachment(name, bytes(found.get_data()))
     large = f"it unpacks to more than {UNPACKED / 1e6:g} MB"
     return NotRead(name, large if size.value > UNPACKED else "it is damaged, or empty")
 
@@ -159,14 +145,6 @@ def _page(document: PdfDocument, number: int) -> PdfPage | None:
         return document[number]
     except pypdfium2.PdfiumError:
         return None
-
-
-def _title(document: PdfDocument, first: str) -> str:
-    """The title that the file says, where its first page bears it: many name another document, or
-    the program that wrote them."""
-    title = document.get_metadata_value("Title")
-    borne = "".join(title.split()).casefold() in "".join(first.split()).casefold()
-    return title if borne else ""
 
 
 # ---- text ----------------------------------------------------------------------------------------
@@ -340,17 +318,14 @@ def _read_scan(document: PdfDocument, number: int) -> ocr.Reading:
 
 
 def _shows_pictures(document: PdfDocument, pages: Sequence[int]) -> bool:
-    return any(
-        next(_pictures(page), None) is not None
-        for page in (_page(document, number) for number in pages)
-        if page is not None
-    )
+    return any(True for number in pages for _ in _pictures(_page(document, number)))
 
 
-def _pictures(page: PdfPage) -> Iterator[Any]:
+def _pictures(page: PdfPage | None) -> Iterator[Any]:
     from pypdfium2 import raw
 
-    return page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE])
+    if page is not None:
+        yield from page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE])
 
 
 def pictures(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -360,7 +335,7 @@ def pictures(data: bytes) -> Iterator[tuple[int, bytes]]:
     document = opened(data)
     for number in range(min(len(document), PAGES)):
         page = _page(document, number)
-        for picture in _pictures(page) if page is not None else ():
+        for picture in _pictures(page):
             with suppress(pypdfium2.PdfiumError, ValueError):
                 if picture.get_filters(skip_simple=True) == ["DCTDecode"]:
                     yield number + 1, bytes(picture.get_data(decode_simple=True))

@@ -101,6 +101,15 @@ def tidy(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", text).strip()
 
 
+def borne(title: str, text: str) -> str:
+    """The title that a file says it has, where a line at the top of its text begins with it: many name another document,
+    or the program that wrote them."""
+    lines = ["".join(line.lstrip("# ").split()).casefold() for line in text[:2_000].split("\n")]
+    wanted = "".join(title.split()).casefold()
+    begins = any("".join(lines[at:]).startswith(wanted) for at in range(len(lines)))
+    return title if begins else ""
+
+
 # Signs of fonts whose bytes are those of Latin letters: Unicode's mapping of Adobe Symbol, and of that of Wingdings
 # the ticks, boxes, bullets and arrows of lists and forms.
 _FONTS = {

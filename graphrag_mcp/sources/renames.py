@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from graphrag_mcp.sources.links import MARKDOWN
@@ -87,42 +87,33 @@ class Renames:
     def _pairs(self) -> dict[str, str]:
         """The files that are gone, each with the one that came in its place."""
         pairs: dict[str, str] = {}
-        gone = {uri: (lines, len(lines)) for uri, lines in self.gone.items()}
-        came = {uri: (lines, total) for uri, (lines, total, _) in self.came.items()}
-        for best_first in (_same_name, _same_lines, _most_lines):
-            for before, after in best_first(gone, came):
-                if before in gone and after in came:
-                    pairs[before] = after
-                    del gone[before], came[after]
+        taken = set[str]()
+        for name in (
+            _name,
+            lambda _: "",
+        ):  # of those with the same lines first one of the same name
+            same = lists_of(
+                ((lines, name(uri)), uri)
+                for uri, (lines, total, _) in sorted(self.came.items(), reverse=True)
+                if len(lines) == total and uri not in taken
+            )
+            for before, lines in sorted(self.gone.items()):
+                if before not in pairs and (uris := same.get((lines, name(before)))):
+                    pairs[before] = uris.pop()
+                    taken.add(pairs[before])
+        holding = lists_of((line, uri) for uri, lines in self.gone.items() for line in lines)
+        shares: list[tuple[float, bool, str, str]] = []
+        for after, (lines, total, _) in self.came.items():
+            holders = (holding.get(line, ()) for line in lines)
+            for before in {uri for uris in holders if len(uris) <= FEW for uri in uris}:
+                share = len(lines & self.gone[before]) / max(total, len(self.gone[before]))
+                if share >= ENOUGH:
+                    shares.append((-share, _name(before) != _name(after), before, after))
+        for *_, before, after in sorted(shares):
+            if before not in pairs and after not in taken:
+                pairs[before] = after
+                taken.add(after)
         return pairs
-
-
-# uri -> (lines of files that are gone, number of all lines)
-_Files = Mapping[str, tuple[frozenset[str], int]]
-_Pairs = list[tuple[str, str]]
-
-
-def _same_lines(gone: _Files, came: _Files, name: Callable[[str], str] = lambda _: "") -> _Pairs:
-    new = lists_of(((lines, name(uri)), uri) for uri, lines in sorted(came.items()))
-    old = lists_of(((lines, name(uri)), uri) for uri, lines in sorted(gone.items()))
-    return [pair for key, uris in old.items() for pair in zip(uris, new.get(key, ()), strict=False)]
-
-
-def _same_name(gone: _Files, came: _Files) -> _Pairs:
-    return _same_lines(gone, came, _name)
-
-
-def _most_lines(gone: _Files, came: _Files) -> _Pairs:
-    holding = lists_of((line, uri) for uri, (lines, _) in gone.items() for line in lines)
-    shares: list[tuple[float, bool, str, str]] = []
-    for after, (lines, total) in came.items():
-        holders = (holding.get(line, ()) for line in lines)
-        for before in {uri for uris in holders if len(uris) <= FEW for uri in uris}:
-            old_lines, size = gone[before]
-            share = len(lines & old_lines) / max(total, size)
-            if share >= ENOUGH:
-                shares.append((-share, _name(before) != _name(after), before, after))
-    return [(before, after) for *_, before, after in sorted(shares)]
 
 
 def _lines(text: str) -> frozenset[str]:

@@ -3,13 +3,12 @@ notes and comments, without what tracked changes have deleted."""
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, in_font, raised, table_text
+from graphrag_mcp.sources.decode import ReadError, web_encoding
+from graphrag_mcp.sources.piece import Piece, Writer, borne, in_font, raised, table_text
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+",
@@ -58,12 +57,6 @@ class _State:
     apart: bytes = b""
     into: list[str] | None = None
 
-    def inherited(self) -> _State:
-        return _State(
-            self.skipped, self.hidden, self.deleted, self.about, self.marks, self.above, self.encoding,
-            self.font, self.after_unicode, self.apart, self.into,
-        )  # fmt: skip
-
 
 def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
     """Text, tables, notes and comments of an RTF file. ReadError where it is none."""
@@ -83,17 +76,9 @@ def rtf(data: bytes, suffix: str) -> Iterator[Piece]:
     body = "".join(reader.parts)
     for text in [*body.split("\n\n"), *reader.notes, *reader.margins]:
         writer.add(text)
-    title = reader.info.get(b"title", "")
-    lines = {_letters(line) for line in body[:2_000].split("\n")}
     author = reader.info.get(b"author", "")
-    yield writer.piece(
-        title if _letters(title) in lines else "", metadata={"author": author} if author else {}
-    )
-
-
-def _letters(text: str) -> str:
-    """A text without its blanks, to be compared with another."""
-    return "".join(text.split()).casefold()
+    title = borne(reader.info.get(b"title", ""), body)
+    yield writer.piece(title, metadata={"author": author} if author else {})
 
 
 class _Reader:
@@ -131,7 +116,7 @@ class _Reader:
         if brace == b"{":
             if len(self.stack) < 10_000:
                 self.stack.append(self.state)
-                self.state = self.state.inherited()
+                self.state = replace(self.state)
             self.ignorable = False
         elif brace == b"}":
             self._end_group()
@@ -179,7 +164,7 @@ class _Reader:
         elif word == b"fcharset" and self.in_fonts:
             self.fonts[self.font] = _CHARSETS.get(number or 0, "")
         elif word == b"ansicpg" and number:
-            self.default = _known(f"cp{number}") or self.default
+            self.default = web_encoding(f"cp{number}") or self.default
         elif word == b"mac":
             self.default = "mac_roman"
         elif word == b"listtext":
@@ -315,10 +300,3 @@ class _Reader:
             self.parts.append(
                 "\n\n" + table_text([row + [""] * (width - len(row)) for row in rows]) + "\n\n"
             )
-
-
-def _known(encoding: str) -> str:
-    try:
-        return codecs.lookup(encoding).name
-    except LookupError:
-        return ""

@@ -35,7 +35,7 @@ def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
     writer = Writer()
     for turn in _turns(text):
         speech = " ".join(" ".join(turn.words).split())
-        writer.add(f"{turn.speaker}: {speech}" if turn.speaker else speech, turn.time)
+        writer.add(f"{turn.speaker}: {speech}" if turn.speaker and speech else speech, turn.time)
     if not writer.size and text.strip():
         if text.startswith("WEBVTT"):
             raise ReadError("no text in it: it has no cue")
@@ -46,23 +46,21 @@ def subtitles(data: bytes, suffix: str) -> Iterator[Piece]:
 def _turns(text: str) -> Iterator[_Turn]:
     """Where cues name their voices, one that names none is that of the speaker before only as the rest of a
     sentence."""
-    turn: _Turn | None = None
+    turn = _Turn("", "", [])
     voiced = _VOICE.search(text) is not None
     for time, speaker, words in _cues(text):
-        if turn is None:
-            goes_on = False
-        elif speaker is not None:
+        if speaker is not None:
             goes_on = speaker != "" and speaker == turn.speaker
         else:
-            goes_on = (turn.speaker != "" and not voiced) or not _END.search(turn.words[-1])
-        if turn is not None and goes_on and words:
+            goes_on = (turn.speaker != "" and not voiced) or not _END.search(
+                "".join(turn.words[-1:])
+            )
+        if goes_on and turn.words:
             turn.words.append(words)
             continue
-        if turn is not None:
-            yield turn
-        turn = _Turn(time, speaker or "", [words])
-    if turn is not None:
         yield turn
+        turn = _Turn(time, speaker or "", [words])
+    yield turn
 
 
 def _cues(text: str) -> Iterator[tuple[str, str | None, str]]:

@@ -222,12 +222,11 @@ def _tame(line: str) -> str:
     if line.count("*") <= MOST_STARS:
         return line
     parts = []
-    for part in re.sub(r"(?:\*\*/)+", "**/", line).split("/"):
-        part = re.sub(r"\*+", "*", part) if part != "**" else part
-        if part.count("*") > MOST_STARS:
+    for part in line.split("/"):
+        if part != "**" and part.count("*") > MOST_STARS:
             part = f"{part.partition('*')[0]}*{part.rpartition('*')[2]}"
         parts.append(part)
-    if parts.count("**") > 2:
+    if parts.count("**") > 1:  # from the first to the last of them anything may stand
         first, last = parts.index("**"), len(parts) - 1 - parts[::-1].index("**")
         parts[first : last + 1] = ["**"]
     return "/".join(parts)
