@@ -237,7 +237,8 @@ def pairs(named: Sequence[Named], entity_of: Mapping[str, str]) -> list[Evidence
             members[target] = min(members.get(target, name.start), name.start)
     found: dict[tuple[str, str], Evidence] = {}
     best: dict[tuple[str, str], tuple[int, int, int]] = {}
-    for (start, end), members in sorted(by_sentence.items()):
+    shared = ((span, members) for span, members in by_sentence.items() if len(members) > 1)
+    for (start, end), members in sorted(shared):
         names = sorted(members, key=lambda key: (members[key], key))
         order = [(entity_id(name), set(name.split())) for name in names]
         for i, (id, words) in enumerate(order):

@@ -362,7 +362,8 @@ def _evidence(
 def _relationship(
     pair: str, ends: tuple[str, str], found: Sequence[Evidence], sentences: Sequence[Row]
 ) -> Row:
-    words = Counter(word for row in found for word in row.keywords.split(", ") if word)
+    said = (row.keywords.split(", ") for row in found if row.keywords)
+    words = Counter(filter(None, chain.from_iterable(said)))
     return {
         "id": pair,
         "n": 0,
