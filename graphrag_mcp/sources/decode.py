@@ -109,9 +109,7 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
         return clean(data.decode("utf-8")), {}
     except UnicodeDecodeError as error:
         first = error.start
-    text = data.decode("utf-8", "replace")
-    bad = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
-    good = len(text) - len(text.encode("ascii", "ignore")) - bad
+    _, bad, good = _replaced(data)
     # Valid sequences hardly occur by chance: where they outnumber the bad bytes it is UTF-8.
     if good >= bad or (bad * 100 <= len(data) and _NEVER_TEXT.search(data)):
         return _line_by_line(data)
@@ -207,6 +205,13 @@ def wide_encoding(start: bytes) -> str:
     return ""
 
 
+def _replaced(data: bytes) -> tuple[str, int, int]:
+    """UTF-8 with wrong bytes replaced: the text, how many were, and how many characters are not ASCII."""
+    text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+    return text, bad, len(text) - len(text.encode("ascii", "ignore")) - bad
+
+
 def _line_by_line(data: bytes) -> tuple[str, dict[str, Any]]:
     """UTF-8 in which some lines are of another program: these are read as cp1252 where they can be;
     other wrong bytes are replaced and counted."""
@@ -217,18 +222,15 @@ def _line_by_line(data: bytes) -> tuple[str, dict[str, Any]]:
             lines.append(line.decode("utf-8"))
             continue
         except UnicodeDecodeError:
-            text = line.decode("utf-8", "replace")
-        bad = text.count("\ufffd") - line.count(b"\xef\xbf\xbd")
-        good = len(text) - len(text.encode("ascii", "ignore")) - bad
+            text, bad, good = _replaced(line)
         if good <= 0 and not _NEVER_TEXT.search(line):
             text = line.decode("cp1252")
             other += 1
         else:
             lost += bad
         lines.append(text)
-    notes = [f"{other} lines of cp1252"] * (other > 0) + [f"{lost} invalid bytes replaced"] * (
-        lost > 0
-    )
+    notes = [f"{other} lines of cp1252"] if other else []
+    notes += [f"{lost} invalid bytes replaced"] if lost else []
     return clean("\n".join(lines)), {"encoding": f"utf-8 ({', '.join(notes)})"} if notes else {}
 
 
@@ -277,9 +279,8 @@ _TAG = re.compile(
 _ATTRIBUTE = re.compile(r"\s[\w:-]+=[\"']")
 _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*+\"|'(?:[^']|'')*+'")  # a value of YAML in quotes
-_LISTED = re.compile(r"\[.*?\](?=\s*$|\s+#)")  # in a list `#` is no comment: [#a, "b # c"]
-_COMMENT = re.compile(r"\s#")
+# A value of YAML, which may be a list or stand in quotes, in both of which `#` begins no comment.
+_VALUE = re.compile(r"""(\[.*?\]|"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|.*?)(?:\s+#.*)?""")
 _SPOKEN = re.compile(
     r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M
 )
@@ -404,16 +405,8 @@ def _without_comment(value: str) -> str:
     value = value.strip()
     if value.startswith("#"):
         return value if value[1:2].strip() else ""
-    if listed := _LISTED.match(value):
-        return listed[0]
-    if quoted := _QUOTED.match(value):
-        rest = value[quoted.end() :]
-        if rest[:1].isspace() and rest.lstrip().startswith("#"):
-            return quoted[0]
-        if not rest:
-            return value
-    comment = _COMMENT.search(value)
-    return value[: comment.start()].rstrip() if comment else value
+    found = _VALUE.fullmatch(value)
+    return found[1].rstrip() if found else value
 
 
 def _toml_matter(text: str) -> tuple[dict[str, Any], int]:
@@ -428,15 +421,13 @@ def _toml_matter(text: str) -> tuple[dict[str, Any], int]:
         return {}, 0
     found: dict[str, Any] = {}
     for table in tables:  # which grows: what stands nearer to the top comes first
+        tables += (value for value in table.values() if isinstance(value, dict))
         for name, value in table.items():
-            if isinstance(value, dict):
-                tables.append(value)
-                continue
             if isinstance(value, list):
-                value = [element for element in value if isinstance(element, str) and element]
-            elif isinstance(value, (date, time)):
-                value = value.isoformat()
-            found.setdefault(name.lower(), value if isinstance(value, list) else str(value))
+                found.setdefault(name.lower(), [x for x in value if isinstance(x, str) and x])
+            elif not isinstance(value, dict):
+                plain = value.isoformat() if isinstance(value, date | time) else str(value)
+                found.setdefault(name.lower(), plain)
     return _without_empty(found), min(end + 5 + len(after), len(text))
 
 

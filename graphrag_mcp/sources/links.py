@@ -91,14 +91,11 @@ def read_links(text: str) -> list[Link]:
     matter, body = front_matter(text)
     lines = Lines(text)
     placed = [
-        replace(link, start=link.start + from_, end=link.end + from_)
-        for from_, links in ((0, _of_matter(text[:body], matter)), (body, _of_body(text[body:])))
-        for link in links
+        *_of_matter(text[:body], matter),
+        *(replace(x, start=x.start + body, end=x.end + body) for x in _of_body(text[body:])),
     ]
-    return [
-        replace(link, line=lines.at(link.start))
-        for link in sorted(placed, key=lambda link: (link.start, link.end))
-    ]
+    placed.sort(key=lambda link: (link.start, link.end))
+    return [replace(link, line=lines.at(link.start)) for link in placed]
 
 
 def listed(value: Any) -> list[str]:

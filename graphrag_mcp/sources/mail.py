@@ -121,7 +121,7 @@ def _parsed(data: bytes) -> Mail:
     mail.date = day(header(message, "Date"))
     earlier = " ".join(header(message, name) for name in ("References", "In-Reply-To"))
     mail.reply_to = list(dict.fromkeys(IDS.findall(earlier)))
-    texts: dict[str, list[str]] = {"plain": [], "html": [], "packed": []}
+    texts: Texts = {"plain": [], "html": [], "packed": []}
     _collect(message, mail, texts, 0)
     named = {b"".join(attachment.data.split()) for attachment in mail.attachments}
     mail.attachments += [
@@ -136,97 +136,114 @@ def _parsed(data: bytes) -> Mail:
     return mail
 
 
+Texts = dict[str, list[str]]  # bodies by their kind: plain, html, packed (in winmail.dat)
+
+
 def _collect(
-    part: Message, mail: Mail, texts: dict[str, list[str]], depth: int, in_alternative: bool = False
+    part: Message, mail: Mail, texts: Texts, depth: int, in_alternative: bool = False
 ) -> None:
+    """Put the parts of a mail where they belong: into its texts, or to what is attached to it."""
     kind, name = part.get_content_type(), _file_name(part)
-    is_mail = kind.startswith("message/")
-    payload: Any = part.get_payload() if is_mail else None
-    inner_parts: list[Message] = payload if isinstance(payload, list) else []
-    # Why a mail was not delivered (RFC 3464), whether it was read (RFC 8098): fields alone.
-    if inner_parts and (kind in _FIELDS or not any(fields.get_payload() for fields in inner_parts)):
-        fields = (inner.as_bytes(policy=email.policy.compat32).strip() for inner in inner_parts)
-        texts["plain"].append(decode(b"\n\n".join(fields))[0])
-        return
-    if part.is_multipart() and not is_mail:
-        alternatives = {**texts, "plain": [], "html": []}
-        inner = alternatives if kind == "multipart/alternative" else texts
-        lost, passed_over = len(mail.lost), len(mail.passed_over)
-        for subpart in part.get_payload() if depth < 50 else ():
-            if isinstance(subpart, Message):
-                _collect(subpart, mail, inner, depth + 1, inner is alternatives)
-        if inner is alternatives:
-            texts["plain"] += _of_alternatives(alternatives)
-            if "".join(alternatives["html"]).strip():  # the last is the richest (RFC 2046, 5.1.4)
-                del mail.lost[lost:]
-            if "".join(alternatives["plain"] + alternatives["html"]).strip():
-                del mail.passed_over[passed_over:]
-        return
     attached = part.get_content_disposition() == "attachment"
+    if kind.startswith("message/"):
+        _collect_message(part, name, mail, texts)
+    elif part.is_multipart():
+        _collect_parts(part, mail, texts, depth)
     # A body may also be of another kind of text, or of parts between which no boundary stands.
-    whole = kind.startswith("multipart/") or (kind.startswith("text/") and kind not in _SUFFIXES)
-    if (
-        whole
+    elif (
+        kind.startswith(("multipart/", "text/"))
+        and kind not in _SUFFIXES
         and not attached
         and not name
         and (
             kind in _BODIES or not in_alternative or not any(map(str.strip, chain(*texts.values())))
         )
     ):
-        try:
-            words = _words(part)
-        except ReadError as error:
-            mail.lost.append(f"its body: {error}")
-            return
-        if str(part.get_param("format", "")).casefold() == "flowed":
-            words = _unflowed(words, str(part.get_param("delsp", "")).casefold() == "yes")
-        if kind == "text/html":
-            words = readable(words, mail=True).text
-        texts["html" if kind == "text/html" else "plain"].append(mail.take_body(words))
-        return
-    if is_mail:
-        payload = part.get_payload()
-        inner_mail = payload[0] if isinstance(payload, list) and payload else None
-        data = b""
-        if isinstance(inner_mail, Message):
-            coding = str(part.get("Content-Transfer-Encoding", "")).strip().casefold()
-            if coding == "base64" and not inner_mail.keys():  # against RFC 2046, 5.2.1
-                inner_mail["Content-Transfer-Encoding"] = coding
-                data = _payload(inner_mail)
-            else:
-                data = inner_mail.as_bytes(policy=email.policy.compat32)
-        subject = header(inner_mail, "Subject") if isinstance(inner_mail, Message) else ""
-        mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
-        return
-    if kind in ("application/pkcs7-mime", "application/x-pkcs7-mime"):
+        _collect_body(part, mail, texts)
+    elif kind in ("application/pkcs7-mime", "application/x-pkcs7-mime"):
         data = _payload(part)
-        if depth < 50 and (signed := _signed(data)):
-            inner_part = email.message_from_bytes(signed, policy=email.policy.default)
-            _collect(inner_part, mail, texts, depth + 1, in_alternative)
-            return
-        if _ENVELOPED in data[:60]:
+        if signed := _signed(data) if depth < 50 else b"":
+            inner = email.message_from_bytes(signed, policy=email.policy.default)
+            _collect(inner, mail, texts, depth + 1, in_alternative)
+        elif _ENVELOPED in data[:60]:
             mail.lost.append("its body is encrypted (S/MIME)")
-            return
-    if kind == "application/ms-tnef" or name.casefold() == "winmail.dat":
-        data = _payload(part)
-        packed = of_tnef(data)
+        else:
+            _attach(part, name, attached, mail)
+    elif kind == "application/ms-tnef" or name.casefold() == "winmail.dat":
+        packed = of_tnef(_payload(part))
         if packed == Mail():
-            mail.attachments.append(Attachment(name or "winmail.dat", data))
-            return
+            _attach(part, name or "winmail.dat", attached, mail)
         texts["packed"].append(packed.body)
         mail.attachments += packed.attachments
         mail.mails += packed.mails
         mail.lost += packed.lost
+    else:
+        _attach(part, name, attached, mail)
+
+
+def _collect_message(part: Message, name: str, mail: Mail, texts: Texts) -> None:
+    """A mail that is attached; of a report the fields: why one was not delivered (RFC 3464), whether it was read
+    (RFC 8098)."""
+    payload: Any = part.get_payload()
+    inner: list[Message] = payload if isinstance(payload, list) else []
+    if inner and (part.get_content_type() in _FIELDS or not any(x.get_payload() for x in inner)):
+        fields = (x.as_bytes(policy=email.policy.compat32).strip() for x in inner)
+        texts["plain"].append(decode(b"\n\n".join(fields))[0])
         return
+    subject, data = "", b""
+    for message in inner[:1]:
+        subject = header(message, "Subject")
+        coding = str(part.get("Content-Transfer-Encoding", "")).strip().casefold()
+        if coding == "base64" and not message.keys():  # against RFC 2046, 5.2.1
+            message["Content-Transfer-Encoding"] = coding
+            data = _payload(message)
+        else:
+            data = message.as_bytes(policy=email.policy.compat32)
+    mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
+
+
+def _collect_parts(part: Message, mail: Mail, texts: Texts, depth: int) -> None:
+    parts: Any = part.get_payload() if depth < 50 else ()
+    if part.get_content_type() != "multipart/alternative":
+        for inner in parts:
+            _collect(inner, mail, texts, depth + 1)
+        return
+    alternatives: Texts = {**texts, "plain": [], "html": []}
+    lost, passed_over = len(mail.lost), len(mail.passed_over)
+    for inner in parts:
+        _collect(inner, mail, alternatives, depth + 1, in_alternative=True)
+    texts["plain"] += _of_alternatives(alternatives)
+    if "".join(alternatives["html"]).strip():  # the last is the richest (RFC 2046, 5.1.4)
+        del mail.lost[lost:]
+    if "".join(alternatives["plain"] + alternatives["html"]).strip():
+        del mail.passed_over[passed_over:]
+
+
+def _collect_body(part: Message, mail: Mail, texts: Texts) -> None:
+    try:
+        words = _words(part)
+    except ReadError as error:
+        mail.lost.append(f"its body: {error}")
+        return
+    if str(part.get_param("format", "")).casefold() == "flowed":
+        words = _unflowed(words, str(part.get_param("delsp", "")).casefold() == "yes")
+    if part.get_content_type() == "text/html":
+        texts["html"].append(mail.take_body(readable(words, mail=True).text))
+    else:
+        texts["plain"].append(mail.take_body(words))
+
+
+def _attach(part: Message, name: str, attached: bool, mail: Mail) -> None:
+    """A file; one without a name has that of its kind, if it has one."""
     if name:
         mail.attachments.append(Attachment(name, _payload(part)))
         return
+    kind = part.get_content_type()
     suffix = _SUFFIXES.get(kind) or mimetypes.MimeTypes().guess_extension(kind)
     if suffix is None and not attached:
         mail.passed_over.append(kind)
         return
-    number = len(mail.not_named) + 1
-    name = f"attachment {number}{suffix or '.' + kind.rpartition('/')[2]}"
+    name = f"attachment {len(mail.not_named) + 1}{suffix or '.' + kind.rpartition('/')[2]}"
     mail.not_named.append(Attachment(name, _payload(part)))
 
 

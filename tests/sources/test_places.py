@@ -13,7 +13,7 @@ from graphrag_mcp.index.chunk import ChunkParams, chunk
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats
-from graphrag_mcp.sources.piece import Piece
+from graphrag_mcp.sources.piece import Picture, Piece
 from graphrag_mcp.store import tables
 from graphrag_mcp.text import places
 from graphrag_mcp.text.places import Part, place_of
@@ -111,6 +111,20 @@ def folder_of(tmp_path: Path) -> Path:
     (folder / "budget.xlsx").write_bytes(out.getvalue())
     (folder / "standup.vtt").write_text("WEBVTT\n\n01:02:03.000 --> 01:02:05.000\n<v Ana Holm>The relay burned out.\n")
     return folder
+
+
+def test_a_picture_that_a_model_describes_has_the_slide_that_shows_it() -> None:
+    import pptx
+    from PIL import Image
+
+    Image.new("RGB", (2, 2), "green").save(picture := io.BytesIO(), "PNG")
+    deck = pptx.Presentation()
+    for _ in range(2):
+        slide = deck.slides.add_slide(deck.slide_layouts[6])
+    slide.shapes.add_picture(picture, 0, 0)
+    deck.save(stream := io.BytesIO())
+    found = formats.pieces(stream.getvalue(), "pptx", described=True)
+    assert [one.place for one in found if isinstance(one, Picture)] == ["slide 2"]
 
 
 def test_every_hit_names_the_page_the_slide_or_the_cells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
