@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,22 @@ from playwright.sync_api import expect
 from tests.support import hostile_archives
 from tests.support.browser import Tab, browser_only, explored, tab_of
 from tests.support.command import run_here
+from tests.support.files import write
 from tests.support.openai_server import openai_server
 from tests.support.workload import until
 
 LETTER = "# A letter\n\nIda Noll lit the lamp of Ostra Point in 1911. Tobias Fenn kept the lamp for thirty years.\n"
 QUESTION = "Who lit the lamp?"
 SAID = "Ida Noll lit it [Data: Sources (t1)]. **Tobias Fenn** kept it <img src=x onerror=alert(1)>."
+
+
+@contextmanager
+def library(browser: Any, tmp_path: Path, files: dict[str, str | bytes], **environment: str) -> Iterator[tuple[Tab, Path]]:
+    """The page on an index of these files: (its tab, the folder of the files)."""
+    folder, home = write(tmp_path / "docs", files), tmp_path / "home"
+    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
+    with explored(home, "", folder, **environment) as address, tab_of(browser, address) as tab:
+        yield tab, folder
 
 
 @browser_only
@@ -68,11 +80,7 @@ def test_a_new_user_adds_files_asks_and_opens_without_a_terminal(browser: Any, t
 
 @browser_only
 def test_a_text_is_pasted_removed_and_brought_back(browser: Any, tmp_path: Path) -> None:
-    folder, home = tmp_path / "docs", tmp_path / "home"
-    folder.mkdir()
-    (folder / "letter.md").write_text(LETTER, "utf-8")
-    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with explored(home, "", folder) as address, tab_of(browser, address) as tab:
+    with library(browser, tmp_path, {"letter.md": LETTER}) as (tab, folder):
         tab.go("library")
         tab.page.get_by_text("Paste a text").click()
         tab.page.get_by_label("Title").fill("<b>Note</b>")
@@ -104,16 +112,9 @@ def test_a_text_is_pasted_removed_and_brought_back(browser: Any, tmp_path: Path)
 
 @browser_only
 def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path: Path) -> None:
-    folder, home = tmp_path / "docs", tmp_path / "home"
-    folder.mkdir()
-    (folder / "letter.md").write_text(LETTER, "utf-8")
-    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-
-    def said(messages: list[dict[str, Any]], body: dict[str, Any]) -> str:
-        return SAID
-
-    with openai_server(said) as model:
-        with explored(home, "", folder, GRAPHRAG_MCP_CHAT_MODEL="small", OPENAI_BASE_URL=model.url, OPENAI_API_KEY="k") as address, tab_of(browser, address) as tab:
+    with openai_server(lambda messages, body: SAID) as model:
+        given = {"GRAPHRAG_MCP_CHAT_MODEL": "small", "OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": "k"}
+        with library(browser, tmp_path, {"letter.md": LETTER}, **given) as (tab, _):
             tab.go(f"search/{QUESTION}")
             tab.shows("Answer by small.")
             answer = tab.page.locator("#side .answer")
@@ -145,12 +146,9 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
 
 @browser_only
 def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) -> None:
-    folder, home = tmp_path / "docs", tmp_path / "home"
-    folder.mkdir()
     filler = "\n".join(f"Line {number} says that the lighthouse of Ostra Point is white and tall." for number in range(40))
-    (folder / "audit.pdf").write_bytes(hostile_archives.pages(filler, filler, "Tom Reed waited at the sluice.\n" + filler, filler))
-    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-    with explored(home, "", folder) as address, tab_of(browser, address) as tab:
+    audit = hostile_archives.pages(filler, filler, "Tom Reed waited at the sluice.\n" + filler, filler)
+    with library(browser, tmp_path, {"audit.pdf": audit}) as (tab, _):
         # the viewer of PDFs is no part of a browser without a window: the link is looked at, not the viewer
         tab.page.evaluate("HTMLAnchorElement.prototype.click = function () { window.opened = this.href }")
         tab.page.locator("#query").fill("Where did Tom Reed wait?")
@@ -166,12 +164,6 @@ def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) ->
 
 @browser_only
 def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(browser: Any, tmp_path: Path) -> None:
-    folder, home = tmp_path / "docs", tmp_path / "home"
-    folder.mkdir()
-    (folder / "letter.md").write_text(LETTER, "utf-8")
-    (folder / "boat.md").write_text("# The boat\n\nOlga Tamm sailed with Tobias Fenn to Ostra Point.\n", "utf-8")
-    assert run_here("index", folder, "--home", home, "--corpus", "sample").returncode == 0
-
     focused = "() => { const one = document.activeElement; return `${one.tagName} ${one.getAttribute('aria-label') || one.textContent}`; }"
 
     def held(name: str) -> None:
@@ -184,7 +176,8 @@ def test_the_keyboard_alone_asks_opens_a_citation_finds_a_path_and_removes(brows
             tab.page.keyboard.press("Tab")
         raise AssertionError(name)
 
-    with explored(home, "", folder) as address, tab_of(browser, address) as tab:
+    boat = "# The boat\n\nOlga Tamm sailed with Tobias Fenn to Ostra Point.\n"
+    with library(browser, tmp_path, {"letter.md": LETTER, "boat.md": boat}) as (tab, _):
         tab.page.keyboard.press("Tab")  # the first is the field
         tab.page.keyboard.type(QUESTION)
         tab.page.keyboard.press("Enter")
