@@ -319,3 +319,14 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     without = titles(Weights(title_link=0.0))
     assert "Ilse Brandt" not in without[: titles(Weights()).index("Ilse Brandt") + 1]
     assert "Ilse Brandt" not in titles(Weights(named_title=0, title_link=0, shared_name=0))[:3]
+
+
+def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(tmp_path: Path) -> None:
+    texts = ("Two are suing the harbour.", "The harbour is issuing passes.", "中文的iPhone手机。", "A new microphone.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    assert "issuing" not in search_text(found, '"suing"').text
+    assert "issuing" in search_text(found, '"ssuing"').text
+    result = search_text(found, '"phone"').text
+    assert "iPhone" in result and "microphone" in result
+    assert "microphone" not in search_text(found, '"iphone"').text
