@@ -83,3 +83,12 @@ def test_no_answered_result_passes_its_budget(snapshot: Snapshot, budget: int) -
     door, _ = asker(("", "The meadow grows. " * 40 + "[Data: Reports (c1)]"))
     result = global_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=budget)
     assert sending.size(result)[0] <= budget and result.state == "answered"
+
+
+def test_a_level_is_read_and_one_too_deep_is_said(snapshot: Snapshot) -> None:
+    deepest = max(row["level"] for row in reports_of(snapshot).values())
+    door, chat = asker()
+    result = global_search(snapshot, QUESTION, level=deepest + 5, asker=door, answer=True)
+    assert f"no level {deepest + 5}" in result.hint and str(deepest) in result.hint and len(rows_of(chat)) > 5
+    assert f"no level {deepest + 5}" in global_search(snapshot, QUESTION, level=deepest + 5).hint
+    assert "no level" not in global_search(snapshot, QUESTION, level=deepest).hint
