@@ -25,8 +25,8 @@ from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.index.losses import RECORDS, in_words
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.settings import VECTORS
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import by_reason, counted
+from graphrag_mcp.text.uris import file_and_key
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError
 from graphrag_mcp.store import stored
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import counted, normalise_name
+from graphrag_mcp.text.uris import file_and_key
 from graphrag_mcp.types import Citation, SearchResult
 
 _ADVICE = 'Give JSON Lines such as {"question": "Who was Ada?", "gold": ["ada.md"], "answer": ["a mathematician"]}'

@@ -27,7 +27,7 @@ from graphrag_mcp.sources.links import INLINE_TEXT
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store.tables import Snapshot, open_questions
-from graphrag_mcp.text.citing import file_and_key
+from graphrag_mcp.text.uris import file_and_key
 from graphrag_mcp.trust.fencing import TELL_PATHS
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.overview import asked_about
 from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.quote import best, clipped, marks
+from graphrag_mcp.text.uris import file_and_key
 
 PASSAGES, ENTITIES, COMMUNITIES, NEAR = 20, 12, 6, 5  # in the lists
 LIT, LIT_TOPICS = 40, 200  # passages that are read for the map, and topics that it lights

@@ -18,11 +18,11 @@ from graphrag_mcp.index.extract.rules import RuleExtractor
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.links import rows_of_links
 from graphrag_mcp.text import places
-from graphrag_mcp.text.citing import LICENCE, is_note
 from graphrag_mcp.text.prose import searched
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import content_id, entity_id, normalise_name, terms
 from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.text.uris import LICENCE, is_note
 from graphrag_mcp.trust.fencing import masked
 
 if TYPE_CHECKING:

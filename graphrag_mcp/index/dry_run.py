@@ -29,7 +29,7 @@ from graphrag_mcp.sources import diff as planning
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store import edit_log
 from graphrag_mcp.store.tables import Snapshot
-from graphrag_mcp.text.citing import is_note
+from graphrag_mcp.text.uris import is_note
 from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import IndexRequest, IndexResult
 

@@ -22,9 +22,9 @@ from graphrag_mcp.index.run import Run
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.segments import live_documents
 from graphrag_mcp.store.tables import Change, Snapshot, rows_of, values_of
-from graphrag_mcp.text.citing import LICENCE
 from graphrag_mcp.text.spans import Span, Unit
 from graphrag_mcp.text.terms import lists_of, normalise_name
+from graphrag_mcp.text.uris import LICENCE
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]

@@ -23,8 +23,8 @@ from graphrag_mcp.sources.formats import FORMATS
 from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import normalise_name
+from graphrag_mcp.text.uris import file_and_key
 from graphrag_mcp.trust.fencing import masked
 
 Row = dict[str, Any]

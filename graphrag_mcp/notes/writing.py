@@ -18,8 +18,9 @@ from graphrag_mcp.query.ids import passages_of, section_of
 from graphrag_mcp.sources.decode import clean, front_matter
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import citing, places
-from graphrag_mcp.text.citing import Fingerprint, file_and_key
+from graphrag_mcp.text.citing import Fingerprint
 from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.uris import file_and_key
 
 MOST = 300  # citations of a note
 _ID = r"(?:[\w.~-]+/)?[tderck]\d{1,9}(?:\.\d{1,6}|#\d{1,6})?"

@@ -13,9 +13,9 @@ from unicodedata import category
 from graphrag_mcp import types
 from graphrag_mcp.sources.document import PROSE, TABLES
 from graphrag_mcp.text import places
-from graphrag_mcp.text.citing import file_and_key, suffix_of
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.text.uris import file_and_key, suffix_of
 from graphrag_mcp.trust.fencing import mark
 
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: in any script this stays below it

@@ -16,8 +16,8 @@ from graphrag_mcp.query.copies import first_of_equal
 from graphrag_mcp.query.question import Question
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.uris import file_and_key
 
 PROPOSED = 200  # passages that full text proposes, and as many by vector
 TITLES = 80  # titles that are looked up

@@ -16,7 +16,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.times import Document, Times
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.citing import is_note
+from graphrag_mcp.text.uris import is_note
 
 Days = tuple[str, str]  # the first and the last day (ISO 8601) of a time
 

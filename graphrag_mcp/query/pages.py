@@ -19,8 +19,8 @@ from graphrag_mcp.sources import renames
 from graphrag_mcp.sources.links import HREF, IMAGE, INLINE, INLINE_TEXT, MARKDOWN, aliases
 from graphrag_mcp.sources.walk import suffix_of
 from graphrag_mcp.store.tables import Snapshot, once
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.uris import file_and_key
 
 
 class Pages:

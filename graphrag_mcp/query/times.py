@@ -18,9 +18,9 @@ from typing import Any
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import dates
-from graphrag_mcp.text.citing import is_note
 from graphrag_mcp.text.temporal import Anchor, When, anchors, expressions
 from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.uris import is_note
 
 COLUMNS = ("id", "document_id", "char_start", "char_end", "text")
 AT_ONCE = 64  # documents whose texts are read at once

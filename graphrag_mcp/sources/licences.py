@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from graphrag_mcp.sources.piece import NotRead, Piece
-from graphrag_mcp.text.citing import LICENCE
+from graphrag_mcp.text.uris import LICENCE
 
 # Percent of a text that has to be the text of licences: all of choosealicense.com have it (at 90 those of Creative
 # Commons do not), 383 of the 427 licence files of a Python installation, and no text of the sets.

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.text.citing import suffix_of
 from graphrag_mcp.text.terms import Lines
+from graphrag_mcp.text.uris import suffix_of
 
 if TYPE_CHECKING:
     from pyromark import Markdown

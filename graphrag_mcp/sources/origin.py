@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from graphrag_mcp.text.citing import file_and_key
+from graphrag_mcp.text.uris import file_and_key
 
 
 def file_of(uri: str, sources: Mapping[str, Mapping[str, str]]) -> Path | None:

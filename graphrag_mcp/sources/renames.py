@@ -15,8 +15,8 @@ from contextlib import suppress
 
 from graphrag_mcp.sources.links import MARKDOWN
 from graphrag_mcp.store import stored
-from graphrag_mcp.text.citing import suffix_of
 from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.uris import suffix_of
 
 # Of a source: JSON of {uri of a file that is gone: its uri now}; the SHA-256 of a file that was deleted stands for one.
 KEY = "renamed"

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from graphrag_mcp.errors import extra
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.opening import ANY, LINKED, Folder, blocks, entries, head, why
-from graphrag_mcp.text.citing import suffix_of
+from graphrag_mcp.text.uris import suffix_of
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -9,8 +9,8 @@ import json
 from collections.abc import Collection
 
 from graphrag_mcp.store.tables import Snapshot, rows_of
-from graphrag_mcp.text.citing import file_and_key
 from graphrag_mcp.text.terms import lists_of
+from graphrag_mcp.text.uris import file_and_key
 
 
 def sheets_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, str]:

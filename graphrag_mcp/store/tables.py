@@ -46,8 +46,8 @@ from graphrag_mcp.store.schema import (
     VECTORS,
     sealed,
 )
-from graphrag_mcp.text.citing import LICENCE, file_and_key, is_note
 from graphrag_mcp.text.prose import repeated_lines
+from graphrag_mcp.text.uris import LICENCE, file_and_key, is_note
 
 # ---- LanceDB -------------------------------------------------------------------------------------
 

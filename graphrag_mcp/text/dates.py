@@ -18,7 +18,7 @@ from graphrag_mcp.text.terms import Patterns, folded, table
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 LINES, HEAD = 6, 100  # first lines of a text, and characters of a line, in which its date is read
 BESIDE = 5  # words beside the date of a title
-HEADING = re.compile(r"(#{1,6})\s")
+HEADING = re.compile(r"#{1,6}(?=\s)")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 
 _TABLE = table(__file__)

@@ -20,8 +20,7 @@ BAR, TALL_BAR = (
     "|",
     "│",
 )  # between the cells of a row; the second in tables whose cells hold the first
-_CELL = re.compile(r"(.+)!([A-Z]{1,3})\$?([0-9]{1,7})\Z", re.DOTALL)
-_AGAIN = re.compile(r".+!([A-Z]{1,3})\$([0-9]{1,7})\Z", re.DOTALL)
+_CELL = re.compile(r"(.+)!([A-Z]{1,3})(?P<again>\$?)([0-9]{1,7})\Z", re.DOTALL)
 _NUMBERED = re.compile(r"(p\.|slide) ([0-9]+)\Z")
 
 
@@ -49,7 +48,7 @@ def place_of(document: Placed, start: int, end: int) -> str:
     if _CELL.match(places[first][1]):
         return _cells(document, first, last, start, end)
     cell = _CELL.match(places[last][1])
-    return _joined(places[first][1], f"{cell[1]}!{cell[2]}{cell[3]}" if cell else places[last][1])
+    return _joined(places[first][1], f"{cell[1]}!{cell[2]}{cell[4]}" if cell else places[last][1])
 
 
 def _joined(first: str, last: str) -> str:
@@ -75,15 +74,15 @@ def _cells(document: Placed, first: int, last: int, start: int, end: int) -> str
         run
         for run in runs
         if text.startswith((BAR, TALL_BAR), text.rfind("\n", 0, run[0]) + 1)
-        and _CELL.match(run[2])
-        and not _AGAIN.match(run[2])
+        and (cell := _CELL.match(run[2]))
+        and not cell["again"]
     ]
     cells = [run for run in rows or runs if _CELL.match(run[2])]
     offsets = [
         (at, places[bisect_right(places, at, key=_offset) - 1]) for run in cells for at in run[:2]
     ]
     found = [_CELL.match(_cell_at(text, place, at)) for at, place in offsets]
-    ranges = [(cell[1], cell[2], int(cell[3])) for cell in found if cell]
+    ranges = [(cell[1], cell[2], int(cell[4])) for cell in found if cell]
     sheet, final = ranges[0][0], f"{ranges[-1][0]}!{ranges[-1][1]}{ranges[-1][2]}"
     beyond = next((name for _, _, name in runs if not _CELL.match(name) and name != sheet), "")
     if beyond or any(name != sheet for name, _, _ in ranges):
@@ -114,7 +113,7 @@ def _cell_at(text: str, place: tuple[int, str], at: int) -> str:
     offset, name = place
     found = _CELL.match(name)
     assert found is not None
-    row = int(found[3]) + text.count("\n", offset, at)
+    row = int(found[4]) + text.count("\n", offset, at)
     line = text.rfind("\n", offset, at) + 1 or offset
     column = max(text.count(_bar(text, line), line, at) - 1, 0)
     return f"{found[1]}!{column_name(column_number(found[2]) + column)}{row}"
@@ -151,7 +150,7 @@ def part(places: Places, text: str, start: int, end: int) -> list[tuple[int, str
         offset, name = places[first]
         cell = _CELL.match(name)
         if cell and (lines := text.count("\n", offset, start)):  # a later row of the same run
-            found[0] = (0, f"{cell[1]}!{cell[2]}{int(cell[3]) + lines}")
+            found[0] = (0, f"{cell[1]}!{cell[2]}{int(cell[4]) + lines}")
     return found
 
 
@@ -170,7 +169,8 @@ def divisions(places: Places) -> frozenset[int]:
 
 def headers(document: Placed) -> frozenset[int]:
     """The offsets at which a long table of a sheet shows the row of its header again."""
-    return frozenset(offset for offset, name in document.places if _AGAIN.match(name))
+    cells = ((offset, _CELL.match(name)) for offset, name in document.places)
+    return frozenset(offset for offset, cell in cells if cell and cell["again"])
 
 
 def write(places: Places) -> str:

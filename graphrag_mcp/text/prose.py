@@ -24,7 +24,7 @@ _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
 _END = re.compile(
     rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+"
 )
-_LETTERS, _DOTTED = re.compile(r"[^\W\d_]+"), re.compile(r"[^\W\d_](?:\.[^\W\d_])+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -91,7 +91,8 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     first = following[0] if following else ""
     if word.isdecimal() and len(word) <= 2 and first.casefold() in _ENDS["dated"]:
         return False  # a German 3. März
-    if key in _ENDS["may_end"] or initial or _DOTTED.fullmatch(word):
+    dotted = "." in word and all(len(part) == 1 and part.isalpha() for part in word.split("."))
+    if key in _ENDS["may_end"] or initial or dotted:
         # J. R. R. Tolkien and U.S. Army go on; `in the U.S. The army` does not.
         return not after or (first.istitle() and first.casefold() in _ENDS["starters"])
     return True
@@ -129,9 +130,7 @@ _LITERAL = re.compile(
     r"|(?!\.\. )(?:[^\n:]++|:(?!:[ \t]{0,9}\n))*+::)[ \t]{0,9}\n(?:[ \t]++:[^\n]*+\n){0,9}[ \t]*+\n",
     re.MULTILINE,
 )
-_ROW = re.compile(r"[^\n]*\n|[^\n]+")
-# A piece of a sentence, and what may stand around the words of prose.
-_PIECE = re.compile(r"[^\s\0]+")
+# What may stand around the words of prose.
 _AROUND = ".,;!?()[]\"'`/–—-…‘’“”„«»，。！？、；：（）《》「」"
 _WORDS = re.compile(r"(?:[A-Za-z]|[^\x00-\x7f])+(?:['&/-]++(?:[A-Za-z]|[^\x00-\x7f])+)*")
 
@@ -160,7 +159,7 @@ def is_prose(sentence: str, names: Sequence[tuple[int, int]]) -> bool:
         at = end
     rest, dense = without_cjk("X".join([*parts, sentence[at:]]))
     words, signs = (dense + 1) // 2, 0
-    for at, piece in enumerate(_PIECE.findall(rest)):
+    for at, piece in enumerate(rest.replace("\0", " ").split()):
         word = piece.strip(_AROUND)
         if _WORDS.fullmatch(word):
             words += not word[0].isupper() or (at == 0 and "X" not in word)
@@ -194,11 +193,12 @@ def _indented(text: str) -> list[int]:
         if places and match.start() < places[-1]:
             continue
         end = match.end()
-        for found in _ROW.finditer(text, end):  # not all that follows: most blocks are short
-            line, bare = found[0], found[0].lstrip(" \t")
-            if bare.strip() and len(line) - len(bare) <= len(match["indent"]):
+        while end < len(text):  # line by line: most blocks are short
+            line_end = (text.find("\n", end) + 1) or len(text)
+            line = text[end:line_end]
+            if line.strip() and len(line) - len(line.lstrip(" \t")) <= len(match["indent"]):
                 break
-            end = found.end()
+            end = line_end
         places += [match.end(), end] if end > match.end() else []
     return places
 

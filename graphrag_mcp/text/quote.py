@@ -29,8 +29,8 @@ LONG = 60  # words from which a sentence counts less, since it holds more terms 
 SAME = 0.7  # share of common terms from which two sentences say the same
 LONGEST = 260  # characters of one quotation
 
-_STOP = re.compile(r"[.!?…。！？｡।॥؟۔][\"'”’»›)\]」』】》〉*_`]*\Z")
-_ASKS = re.compile(r"[?？؟][\"'”’»)\]」』*_]*\Z")
+_STOPS, _ASKS = tuple(".!?…。！？｡।॥؟۔"), ("?", "？", "؟")
+_CLOSERS = "\"'”’»›)]」』】》〉*_`"  # behind a stop
 # Marks of a list or a quotation, not the sign of a number, and no emphasis: "**The fund.** It pays".
 _LISTED = re.compile(r"\A(?:(?:[#>•|]|\*(?=\s)|[+\-–—](?!\d))\s*)+")
 # The head of a mail, and the sentence below it that `sources/mail.py` writes of the same: Ida Holm wrote to Otto Moe.
@@ -189,14 +189,15 @@ def says(sentence: str) -> float:
     words = [word for word in bare.split() if word.isalpha() or any(map(str.isalpha, word))]
     dense = holds_cjk(bare[:40])
     number = sum(map(str.isalpha, bare)) / 2 if dense else len(words)
-    whole = _STOP.search(bare) is not None and not bare[:1].islower()
+    end = bare.rstrip(_CLOSERS)
+    whole = end.endswith(_STOPS) and not bare[:1].islower()
     figure = number < BRIEF and whole and any(map(str.isdigit, bare))
     lower = any(not word[:1].isupper() for word in words[not figure :])
     if (number < BRIEF and not figure) or not (dense or lower):
         return NOTHING
     if figure:
         return LEANS
-    return 1.0 if whole and not _ASKS.search(bare) else LEANS
+    return 1.0 if whole and not end.endswith(_ASKS) else LEANS
 
 
 def length_factor(sentence: str) -> float:
@@ -259,7 +260,7 @@ def with_speaker(text: str, quote: Quote) -> Quote:
     if not who:
         return quote
     quotation = quote.text if quote.text.startswith(who.strip()) else who + quote.text
-    if _ASKS.search(quotation):
+    if quotation.rstrip(_CLOSERS).endswith(_ASKS):
         following = (span for span in sentences(text) if span[0] >= quote.end)
         if span := next(following, None):
             quotation = f"{quotation} {one_line(text[slice(*span)])}"

@@ -112,7 +112,7 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     for line in text.splitlines(keepends=True):
         code ^= line.startswith(("```", "~~~"))
         heading = None if code else dates.HEADING.match(line)
-        level = len(heading[1]) if heading else _QUOTE if line[0] == ">" else _TURN
+        level = len(heading[0]) if heading else _QUOTE if line[0] == ">" else _TURN
         dated = None if at < body else dates.dated_line(line, first, bool(heading))
         day = dated.date if dated else dates.without_year(line, now) if now else ""
         if level == _QUOTE and not dated:

@@ -166,13 +166,8 @@ def _latin_table() -> dict[int, str | None]:
 
 def _script_table() -> dict[int, str | None]:
     """Letters with several forms within a script (ё, hamza, Persian kaf, nukta), and digits."""
-    table: dict[int, str | None] = {
-        0x93C: None,
-        0x5F3: "'",
-        0x5F4: None,
-        0x901: "\u0902",
-        ord("ı"): "i",
-    }
+    table: dict[int, str | None] = dict.fromkeys(map(ord, "\u05f4\u093c"))
+    table.update({ord(a): b for a, b in zip("\u05f3\u0901ı", "'\u0902i", strict=True)})
     groups = ("еёє", "гґ", "اأإآٱ", "يىیېئ", "كک", "هەةۀہ", "وؤ")
     table.update({ord(letter): group[0] for group in groups for letter in group[1:]})
     digits = (chr(code) for code in range(0x660, 0x1000))

@@ -280,7 +280,7 @@ def _compare(note: Note, old: str | None, shown: str) -> None:
     """Refuse a write over what the caller has not read."""
     from graphrag_mcp.query.note_sources import check_of
     from graphrag_mcp.sources.decode import front_matter
-    from graphrag_mcp.text.citing import is_note
+    from graphrag_mcp.text.uris import is_note
 
     if old is None and note.op == "undo":
         return  # there is nothing to undo

@@ -18,7 +18,7 @@ from graphrag_mcp.sources import read as parsers
 from graphrag_mcp.sources.decode import ReadError
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.segments import live_documents
-from graphrag_mcp.text.citing import file_and_key
+from graphrag_mcp.text.uris import file_and_key
 from tests.support import hostile_archives, hostile_files
 from tests.support.command import ROOT, clean_environment
 

@@ -24,7 +24,7 @@ from graphrag_mcp.sources.read import Document, inline, load
 from graphrag_mcp.sources.walk import PICTURE, FoundFile, Scope, find, hash_of
 from graphrag_mcp.store import manifest
 from graphrag_mcp.store.tables import open_snapshot
-from graphrag_mcp.text.citing import file_and_key, is_note
+from graphrag_mcp.text.uris import file_and_key, is_note
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import write
 from tests.support.workload import ends
