@@ -53,6 +53,7 @@ Row = dict[str, Any]
 NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
 LISTED = 20  # ids of a call that stand one by one
 THREADS = 3  # documents of which the mails of their thread are named
+CUT = "Texts that end with … go on: open them by id."
 LEAST = 40  # tokens of a beginning: a head and about one sentence
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 
@@ -177,11 +178,17 @@ def shown(
                 break
             call = following
         if count < firsts > 1 and not options:
-            count, call, parts, room = firsts, whole, [*parts], room_with(whole)
+            more = "+" if parts[1].turn else ""  # than one passage
+            # Nobody who reads many beginnings opens all of them.
+            short = f'get_source(ids=["{parts[0].item.id}{more}"])'
+            count, parts, room = firsts, [*parts], room_with(short) - count_tokens(CUT)
             for number, at in enumerate(order[:firsts]):
                 begun = parts[at].beginning(room // (firsts - number))
                 parts[at] = replace(parts[at], item=begun)
                 room -= cost(begun).tokens
+            call = short if room >= 0 else whole
+            if call == short:
+                result.hint = joined(result.hint, CUT)
         result.next_call = call
     chosen = [parts[at] for at in sorted(order[: max(count, 1)])]
     pairs = zip([None, *chosen], chosen, strict=False)

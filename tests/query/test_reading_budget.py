@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.packing.budget import passage_alias
+from graphrag_mcp.query import times, title_list
 from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
+from graphrag_mcp.query.source import get_source
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -50,6 +53,85 @@ def test_in_order_of_time_every_relevant_passage_is_seen(crane: Snapshot) -> Non
         text = local_search(crane, "steam crane of the harbour of Orl", form=Form(breadth, "time"), max_tokens=600).text
         days = re.findall(r"1931-\d\d-02", text)
         assert days == [f"1931-{month}-02" for month in MONTHS], (breadth, text)
+
+
+def test_ids_of_one_document_share_what_is_shown_on_a_question(tmp_path: Path) -> None:
+    """The one with most words of the question took all of it, and the others were left out in silence."""
+    rich = " ".join(f"The schooner Petrel of the yard carried cargo {n} to Bergen." for n in range(30))
+    days = {"rope": "was sold by weight", "salt": "came down from Kron", "grain": "rotted in the rain"}
+    parts = [rich, *(
+        f"The schooner Petrel lay at the {what} quay. " + " ".join(f"On day {n} {what} {did}." for n in range(30))
+        for what, did in days.items()
+    )]  # fmt: skip
+    document = InlineText("\n\n".join(f"# Part {n}\n\n{part}" for n, part in enumerate(parts)), "yard")
+    snapshot = indexed(tmp_path, [document, InlineText(FILLER, "other")])
+    first = snapshot.rows("documents", "uri = 'text:yard'", ["id"]).to_pylist()[0]["id"]
+    rows = snapshot.rows("passages", f"document_id = '{first}'", ["n", "part", "parts"]).to_pylist()
+    ids = sorted(map(passage_alias, rows), key=lambda id: [int(n) for n in id[1:].split(".")])
+    asked = "What cargo did the schooner Petrel carry to Bergen?"
+    found = get_source(snapshot, ids, query=asked, max_tokens=1_000)
+    shown = re.findall(r"^\[(t[\d.]+)\]", found.text, re.MULTILINE)
+    assert len(ids) > 2 and shown == ids, (ids, found.text)
+
+
+def test_documents_without_a_title_are_listed_by_the_names_of_their_files(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    subjects = "crane of Orl lifts timber", "school of Sund teaches sailing", "mill of Kron grinds rye"
+    for n in range(90):
+        (folder / f"note{n:03}.txt").write_text(f"The {subjects[n % 3]} on day {n} of the year. {FILLER}\n")
+    home = tmp_path / "c"
+    index_documents(home, IndexRequest(paths=(str(folder),)), Settings(home=home))
+    snapshot = open_snapshot(home)
+    for given in ({}, {"sort": "title"}):
+        text = list_documents(snapshot, max_tokens=1_000, **given).text
+        assert len(re.findall(r"note\d{3}", text)) > 10, text
+    name = re.search(r"note\d{3}", text)
+    assert name and get_source(snapshot, [name[0]]).text
+    assert ".txt" not in text, "all names have this suffix, and are ids without it"
+
+
+def test_documents_without_a_title_and_with_one_text_share_a_line_of_the_list_and_others_do_not(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    texts = {"a": "crane", "b": "mill", "c": "crane", "d": "school"}
+    for name, thing in texts.items():
+        (folder / f"{name}.txt").write_text(f"On Monday the council of Orl came to see the {thing}. {FILLER}\n")
+    home = tmp_path / "c"
+    index_documents(home, IndexRequest(paths=(str(folder),)), Settings(home=home))
+    lines = title_list.lines(open_snapshot(home), [*times.documents(open_snapshot(home))], None, by_topic=False)
+    assert sorted(line().partition(":")[0] for line in lines) == ["- a, c", "- b", "- d"]
+
+
+def test_of_several_texts_that_do_not_fit_the_beginning_of_each_is_read(tmp_path: Path) -> None:
+    def report(n: int) -> str:
+        return f"Report {n} is on the mill. " + " ".join(f"On day {d} the mill of report {n} ground {d} sacks." for d in range(60))
+
+    snapshot = indexed(tmp_path, [InlineText(report(n), f"r{n}") for n in range(12)])
+    ids = [f"d{n}" for n in range(1, 13)]
+    result = get_source(snapshot, ids, max_tokens=1_800)
+    for n in range(12):
+        assert f"Report {n} is on the mill. On day 0 the mill of report {n} ground 0 sacks." in result.text
+    assert result.text.count(" …") == 12 and result.truncated
+    assert result.next_call == 'get_source(ids=["t1.1+"])' and "end with …" in result.hint
+    few = get_source(snapshot, ids, max_tokens=300)
+    assert all(f'"t{n}' in few.next_call for n in range(1, 13)), "what has no room is named"
+    many = get_source(snapshot, [*ids, *(f"t{n}.{part}" for n in range(1, 13) for part in (2, 3))], max_tokens=200)
+    assert many.next_call or "need more than max_tokens=200" in many.hint
+
+
+def test_a_question_to_many_ids_shows_a_sentence_of_each_below_the_name_of_its_document(tmp_path: Path) -> None:
+    def report(n: int) -> str:
+        days = " ".join(f"On day {d} the mill of place {n} ground {d} sacks of rye." for d in range(9, 60))
+        return f"Report {n} is on the mill. {days} In the end the mill of place {n} burned down in a great fire. {FILLER}"
+
+    snapshot = indexed(tmp_path, [InlineText(report(n), f"r{n}") for n in range(15)])
+    ids = [f"d{n}" for n in range(1, 16)]
+    result = get_source(snapshot, ids, query="How did the mill end, was there a fire?", max_tokens=1_500)
+    parts = re.split(r"^\[t[\d.]+\] r(\d+)\b", result.text, flags=re.MULTILINE)
+    shown = dict(zip(map(int, parts[1::2]), parts[2::2], strict=True))
+    assert sorted(shown) == list(range(15))
+    assert all(f"place {n} burned down in a great fire" in text for n, text in shown.items()), result.text
 
 
 def words(n: int) -> str:
