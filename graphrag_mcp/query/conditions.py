@@ -180,7 +180,7 @@ def is_valid(fact: Document, period: str) -> bool:
     return not over and all(dates.days(day)[0] <= last for day in (fact.date, begins) if day)
 
 
-def speak_of(conditions: Sequence[Condition], intervals: Iterable[Days]) -> bool:
+def hold_of_days(conditions: Sequence[Condition], intervals: Iterable[Days]) -> bool:
     """Does one of these intervals pass the conditions on `when`?"""
     when = [condition for condition in conditions if condition.field == "when"]
     return not when or any(
@@ -206,6 +206,6 @@ def hold_of_times(conditions: Sequence[Condition], found: Times) -> bool:
         for time in found.days()
         if was_said(conditions, time.anchor or found.said_at(time.char_start))
     )
-    return any(was_said(conditions, day) for *_, day in found.parts()) and speak_of(
+    return any(was_said(conditions, day) for *_, day in found.parts()) and hold_of_days(
         conditions, days
     )

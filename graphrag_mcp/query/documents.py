@@ -282,7 +282,7 @@ def _line(snapshot: Snapshot, id: str, alias: str, date: str, summary: str, room
     if not summary:
         summary = digests.digest(snapshot, title_list.beginning(snapshot, id), fact.title, room)
     parts = f"{number} parts" if number > 1 else ""
-    note = note_sources.told(snapshot, id)
+    note = note_sources.remark(snapshot, id)
     named = " ".join(filter(None, (name, located(fact.uri, "", name), note)))
     dated = joined(fact.by, date)
     line = ", ".join(filter(None, [dated, named, f"{characters:,} characters", parts]))

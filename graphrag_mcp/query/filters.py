@@ -23,10 +23,10 @@ from graphrag_mcp.query.conditions import (
     Days,
     all_hold,
     hold_of,
+    hold_of_days,
     hold_of_document,
     hold_of_times,
     is_valid,
-    speak_of,
     was_said,
 )
 from graphrag_mcp.query.rank import Ranked
@@ -126,9 +126,9 @@ class Filters:
         ranked = [replace(passage, score=0.5 + passage.score / 2) for passage in passages]
         return [*ranked, *list(others.values())[:count]]
 
-    def speaks_of(self, intervals: Sequence[Days], day: str) -> bool:
+    def pass_time(self, intervals: Sequence[Days], day: str) -> bool:
         """Does a sentence that speaks of these days and was said on this one pass?"""
-        return speak_of(self.conditions, intervals) and was_said(self.conditions, day)
+        return hold_of_days(self.conditions, intervals) and was_said(self.conditions, day)
 
     def in_time(self, rows: list[Row]) -> list[Row]:
         """Passages cut to the longest part that passes the conditions on `said` and `as_of`."""

@@ -118,7 +118,7 @@ def whole(note: Note, hit: Hit, worth: Worth, room: int) -> tuple[str, Citation]
         place = {"id": alias, "char_start": 0, "char_end": len(text), "place": ""}
         place |= {"line_start": 1, "line_end": 1 + text.rstrip("\n").count("\n")}
         cited = cited.model_copy(update=place)
-    remark = note_sources.told(snapshot, hit.document, sure=True, day=fact.date)
+    remark = note_sources.remark(snapshot, hit.document, sure=True, day=fact.date)
     head = f"[{cited.id}] {hit.name} {remark}"
     room -= count_tokens(head) + 40
     shown = body[:CHARACTERS]

@@ -82,7 +82,7 @@ def _counts(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     return {uri: (_differ(found[uri]), len(found[uri])) for uri in sorted(found)}
 
 
-def told(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -> str:
+def remark(snapshot: Snapshot, document: str, sure: bool = False, day: str = "") -> str:
     """`(note by Ada, 2026-05-01; 2 of 5 sources changed since)` for a note, "" for another document; `sure`: also
     that all are as they were; `day`: of the note."""
     if not is_note(snapshot, document):

@@ -41,7 +41,7 @@ def outline(snapshot: Snapshot, asked: str) -> tuple[str, list[str], str]:
             place = places.of_row(row)
             lines.append(f"- [{passage_alias(row)}] {f'({place}) ' if place else ''}{begins}")
     linked, call = links.of_outline(snapshot, id)
-    notes = filter(None, (threads.told(snapshot, id), linked))
+    notes = filter(None, (threads.position(snapshot, id), linked))
     return " ".join([head, *notes]), lines, f"Its links: {call}." if call else ""
 
 

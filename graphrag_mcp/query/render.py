@@ -176,10 +176,7 @@ def sentence_of(hit: Hit, worth: Worth, literals: Sequence[str] = ()) -> str:
         return hit.raw
     if hit.summary and not literals:
         return hit.summary
-    best = quote.best(hit.body, worth, literals=literals)
-    sentence = quote.with_speaker(hit.body, best).text if best else ""
-    cut = {literal.casefold(): 9.0 for literal in literals} or worth
-    return quote.clipped(sentence, cut, LINE)
+    return quote.best_line(hit.body, worth, LINE, literals=literals)
 
 
 def line(hit: Hit, text: str) -> str:

@@ -251,7 +251,7 @@ def passage_parts(
     if unknown:
         notes.append(f"Unknown ids: {', '.join(reference[:40] for reference in unknown[:10])}.")
     of = list(dict.fromkeys(row["document_id"] for row in found.values()))
-    notes += filter(None, (threads.told(snapshot, id) for id in of[:THREADS]))
+    notes += filter(None, (threads.position(snapshot, id) for id in of[:THREADS]))
     notes += filter(None, (_note(snapshot, id) for id in of))
     if not raw:
         _show_ids(snapshot, found)

@@ -266,7 +266,7 @@ def of_then(hit: Hit, kept: Filters | None) -> Hit:
         at, until = hit.times.start + start, hit.times.start + end
         days = [(when.start, when.end) for when in hit.times.when if at <= when.char_start < until]
         day = hit.times.said_at(at)
-        if kept.speaks_of(days or [(day, day)] * bool(day), day):
+        if kept.pass_time(days or [(day, day)] * bool(day), day):
             who = quote.speaker(hit.raw, start)
             sentence = hit.raw[start:end]
             texts.append(sentence if sentence.startswith(who.strip()) else who + sentence)

@@ -18,7 +18,7 @@ def of_document(snapshot: Snapshot, id: str) -> list[Document]:
     return _threads(snapshot).get(id, [])
 
 
-def told(snapshot: Snapshot, id: str) -> str:
+def position(snapshot: Snapshot, id: str) -> str:
     """`d13 is 2 of 3 in a thread: d12 2024-03-04 Offer; d13; d14 2024-03-06 Re: Offer.`; "" for none."""
     thread = of_document(snapshot, id)
     at = next((at for at, fact in enumerate(thread) if fact.id == id), -1)

@@ -42,6 +42,9 @@ class Statement:
     said: str
     own: bool
 
+    def names(self, forms: Sequence[str]) -> bool:
+        return any(form in self.item.text for form in forms)
+
 
 def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:
     """Items of the timeline of what names all of these entities, within so many tokens; how many
@@ -76,11 +79,15 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
         ids = kept.passing((row["id"], row["document_id"], row["entity_ids"]) for row in rows)
         rows = [row for row in rows if row["id"] in ids]
     rows.sort(key=lambda row: (row["uri"], row["char_start"]))
-    passing = [
-        statement
-        for statement in _statements(snapshot, rows[:UNITS])
-        if kept is None or not statement.days or kept.speaks_of(statement.days, statement.said)
-    ]
+    passing = [*_statements(snapshot, rows[:UNITS])]
+    if kept is not None:
+        forms = [form for entity in kept.first for form in _forms(entity)]
+        passing = [
+            statement
+            for statement in passing
+            if (not forms or statement.names(forms))
+            and (not statement.days or kept.pass_time(statement.days, statement.said))
+        ]
     dated = _by_time(passing)
     rest = left_out(
         (len(passing) - len(dated), "statements", "without a date"),
@@ -130,14 +137,17 @@ def _naming(
     rows = snapshot.by_key("passages", numbers[:UNITS], "n", COLUMNS).to_pylist()
     every = [name_ids([entity]) for entity in entities]
     rows = [row for row in rows if not any(ids.isdisjoint(row["entity_ids"]) for ids in every)]
-    forms_of_each = [[entity["title"], *entity["aliases"]] for entity in entities]
     naming = [
         statement
         for statement in _statements(snapshot, rows)
-        if all(any(form in statement.item.text for form in forms) for forms in forms_of_each)
+        if all(statement.names(_forms(entity)) for entity in entities)
         and statement.raw not in known.get(statement.document, "")
     ]
     return naming, (len(numbers[UNITS:]), "passages", "not read")
+
+
+def _forms(entity: Row) -> list[str]:
+    return [entity["title"], *entity["aliases"]]
 
 
 def _statements(snapshot: Snapshot, rows: Sequence[Row]) -> Iterator[Statement]:

@@ -31,7 +31,7 @@ MOST_PAGES = 3
 Shown = Callable[[], str]  # a line, made when it is shown
 
 
-def told(snapshot: Snapshot) -> str:
+def advice(snapshot: Snapshot) -> str:
     """How to list the titles of all documents, and how long that list is; "" for one of more than MOST_PAGES. Every
     k-th line is measured, and to the tokens a tenth is added."""
     facts, notes = times.documents(snapshot), note_sources.ids(snapshot)

@@ -59,7 +59,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
     if not first:
         of = f" in corpus {corpus}" if corpus else ""
         rows = "" if total == len(documents) else " In shares the rows of a sheet count as one."
-        titles = "" if kept is not None or len(documents) < MANY else title_list.told(snapshot)
+        titles = "" if kept is not None or len(documents) < MANY else title_list.advice(snapshot)
         page.add(
             f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n"
         )

@@ -296,6 +296,5 @@ def _central(worth: Mapping[str, float], found: Iterable[Hit]) -> list[tuple[str
     pairs = [(hit, best) for hit in found if (best := quote.best(hit.body, worth)) is not None]
     if not pairs:
         return []
-    hit, best = max(pairs, key=lambda pair: round(pair[1].score, 9))
-    text = quote.with_speaker(hit.body, best).text
-    return [(quote.clipped(text, worth, LENGTH), hit.cited()[0])]
+    hit, _ = max(pairs, key=lambda pair: round(pair[1].score, 9))
+    return [(quote.best_line(hit.body, worth, LENGTH), hit.cited()[0])]

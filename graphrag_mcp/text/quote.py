@@ -267,6 +267,16 @@ def with_speaker(text: str, quote: Quote) -> Quote:
     return replace(quote, text=quotation)
 
 
+def best_line(
+    text: str, worth: Worth, characters: int = LONGEST, *, literals: Collection[str] = ()
+) -> str:
+    """The best sentence of a text with who says it, cut to so many characters where the terms or literals stand; ""
+    for a text without words."""
+    found = best(text, worth, literals=literals)
+    around = dict.fromkeys(map(str.casefold, literals), 1.0) or worth
+    return clipped(with_speaker(text, found).text, around, characters) if found else ""
+
+
 def clipped(text: str, worth: Worth, characters: int = LONGEST) -> str:
     """At most so many characters of a text, cut at words, where the terms are worth most together."""
     if len(text) <= characters:

@@ -53,7 +53,7 @@ def test_a_thread_is_found_from_each_of_its_mails(snapshot: Snapshot, name: str)
 
 def test_a_mail_alone_is_no_thread(snapshot: Snapshot) -> None:
     assert threads.of_document(snapshot, str(numbered(snapshot, "other")["id"])) == []
-    assert threads.told(snapshot, str(numbered(snapshot, "other")["id"])) == ""
+    assert threads.position(snapshot, str(numbered(snapshot, "other")["id"])) == ""
 
 
 def test_source_outline_and_explorer_name_the_thread(snapshot: Snapshot) -> None:

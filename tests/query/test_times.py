@@ -231,3 +231,5 @@ def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_pa
     for day, what in (("2023-05", "painted"), ("2023-08", "broken"), ("2024-09", "mended")):
         for text in (local_search(snapshot, "fence", filters=[f"when={day}"], form=Form("sentences")).text, list_documents(snapshot, query="fence", filters=[f"when={day}"]).text):
             assert what in text and text.count("The fence was") == 1
+    of_one = list_documents(snapshot, by="statement", filters=["entity=Ben Carter"])
+    assert of_one.total == 1 and "broken on 7 August 2023" in of_one.text, of_one.text
