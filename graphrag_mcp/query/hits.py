@@ -77,12 +77,18 @@ class Hit:
     validity: str = ""  # what the document says of its own validity; that it is a note
     note: bool = False  # written by an agent or a person from other documents
     places: str = ""  # as the table of places has them
-    summary: str = ""  # what was written of its text, where that holds words of the question
+    about: str = ""  # the summary that was written of its text
+    share: float = 0.0  # of the question, that this holds
     also: Sequence[str] = ()  # ids of passages of other documents that say the same
 
     @property
     def id(self) -> str:
         return self.citation.id
+
+    @property
+    def summary(self) -> str:
+        """The summary, where it holds words of the question."""
+        return self.about if self.share else ""
 
     @property
     def uri(self) -> str:
@@ -268,14 +274,13 @@ def of_ranked(
     found: dict[tuple[int, str], Hit] = {}
     for number, source in enumerate(sources):
         scored = [(passage.id, score) for score, other, passage in ranked if other == number]
-        about = {passage.id for _, _, passage in ranked if passage.summary}
+        share = {passage.id: passage.summary for _, other, passage in ranked if other == number}
         hits = read(source.snapshot, scored, source.corpus, openings)
-        documents = sorted({hit.document for hit in hits if hit.passage in about})
-        written = summaries.read(source.snapshot, documents)
+        written = summaries.read(source.snapshot, sorted({hit.document for hit in hits}))
         for hit in hits:
-            if hit.passage in about and hit.document in written:
-                summary = summaries.covering(written[hit.document], hit.citation.char_start)
-                hit.summary = summary.text if summary else ""
+            of_document = written.get(hit.document, ())
+            summary = summaries.covering(of_document, hit.citation.char_start)
+            hit.about, hit.share = summary.text if summary else "", share[hit.passage]
             found[number, hit.passage] = hit
     return [found[at, passage.id] for _, at, passage in ranked if (at, passage.id) in found]
 

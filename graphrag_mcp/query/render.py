@@ -105,7 +105,7 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
     )  # then good hits stand as lines too, and weaker ones are to be told from them
     for number, hit in enumerate(left):
         if not page.told.isdisjoint((hit.document, hit.summary)):
-            hit.summary = ""  # its best sentence says more
+            hit.share = 0.0  # its best sentence says more
         cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
         above = _unit(hit.id) in map(
             _unit, page.citations

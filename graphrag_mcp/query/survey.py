@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graphrag_mcp import plugins
-from graphrag_mcp.query import hits, summaries
+from graphrag_mcp.query import hits
 from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.query.hits import Hit, Source
 from graphrag_mcp.query.question import term_worth
@@ -72,7 +72,7 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     """The best sentences on the question of each document of the sources. `worth`: of the terms that a
     sentence is chosen by, where they are not those of the ranking. Notes stand apart (note_hits.py)."""
     names = [name for source in sources for name in source.found.names]
-    terms_worth = hits.without_people(worth or _worth(sources), names)
+    terms_worth = hits.without_people(worth or hits.worth_of(sources), names)
     by_document = {
         (number, id): passages
         for number, source in enumerate(sources)
@@ -104,8 +104,7 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
         (sources[number].corpus, id): (values[number, id], count)
         for (number, id), count in each.items()
     }
-    lines = _best_lines(named, terms_worth, of_hit)
-    lines = _with_summaries(sources, lines, named, of_hit)
+    lines = _lines(named, terms_worth, of_hit)
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
     lines = _once([replace(line, value=line.value / best) for line in lines])[:MOST]
@@ -165,62 +164,28 @@ def _as_shares(values: Mapping[str, float]) -> dict[str, float]:
     return {id: value / top for id, value in values.items()}
 
 
-def _worth(sources: Sequence[Source]) -> dict[str, float]:
-    return {term: worth for source in sources for term, worth in source.found.terms.items()}
-
-
-def _best_lines(
+def _lines(
     found: Sequence[Hit], worth: hits.Worth, documents: Mapping[tuple[str, str], tuple[float, int]]
 ) -> list[Line]:
-    """The best sentences of each document, from different passages. `documents`: of each (corpus, id) its
-    value and how many lines it has at most."""
+    """The best sentences of each document, from different passages, with what was written of their texts, each summary
+    once. A document of which only the summary is on the question has that as its line, worth the share of the question
+    that it holds. `documents`: of each (corpus, id) its value and how many lines it has at most."""
     lines: list[Line] = []
-    for (corpus, document), group in lists_of(
-        ((hit.corpus, hit.document), hit) for hit in found
-    ).items():
-        value, each = documents[corpus, document]
-        best = [line for hit in group if (line := best_line(hit, worth, each)) is not None]
+    for key, group in lists_of(((hit.corpus, hit.document), hit) for hit in found).items():
+        value, most = documents[key]
+        best = [line for hit in group if (line := best_line(hit, worth, most)) is not None]
         best.sort(key=lambda line: -line.value)
-        lines += [replace(line, value=line.value * value) for line in best[:each]]
-    return lines
-
-
-def _with_summaries(
-    sources: Sequence[Source],
-    lines: Sequence[Line],
-    found: Sequence[Hit],
-    documents: Mapping[tuple[str, str], tuple[float, int]],
-) -> list[Line]:
-    """The lines with what was written of their texts, once each. A document of which only the summary
-    is on the question has its summary as line, worth the share of the question that this holds."""
-    kept: dict[tuple[str, str, int], Line] = {}
-    others: list[Line] = []
-    for source in sources:
-        corpus_lines = [line for line in lines if line.hit.corpus == source.corpus]
-        there = {line.hit.document for line in corpus_lines}
-        share = {
-            passage.document_id: passage.summary
-            for passage in reversed(source.passages)
-            if passage.summary
-        }
-        first = {hit.document: hit for hit in reversed(found) if hit.corpus == source.corpus}
-        corpus_lines += [
-            Line(hit, "", share[id] * documents[source.corpus, id][0])
-            for id, hit in first.items()
-            if id in share and id not in there
-        ]
-        written = summaries.read(source.snapshot, [line.hit.document for line in corpus_lines])
-        for line in corpus_lines:
-            document_summaries = written.get(line.hit.document, [])
-            about = summaries.covering(document_summaries, line.hit.citation.char_start)
-            if about is None:
-                others += [line] if line.text else []
+        if not best:
+            best = [Line(hit, "", hit.share) for hit in group if hit.summary]
+        told = set[str]()
+        for line in best[:most]:
+            summary = line.hit.about
+            if (summary and summary in told) or not (line.text or summary):
                 continue
-            summarised = replace(line, text=line.text or about.text, summary=about.text)
-            key = (source.corpus, line.hit.document, about.place)
-            if key not in kept or kept[key].value < line.value:
-                kept[key] = summarised
-    return [*kept.values(), *others]
+            told.add(summary)
+            text = line.text or summary
+            lines.append(replace(line, text=text, value=line.value * value, summary=summary))
+    return lines
 
 
 def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
