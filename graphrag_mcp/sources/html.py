@@ -91,8 +91,6 @@ def readable(markup: str, mail: bool = False, whole: bool = False) -> Page:
     """The page of some markup. `mail`: quotations of earlier mails, as programs mark them, are lines with
     QUOTE. `whole`: as in `decoded`."""
     root = tree(markup)
-    if root is None:
-        return Page()
     writer = _Writer(mail)
     writer.walk(root)
     if writer.layouts:  # known when they end: the page is read once more, their cells as blocks
@@ -102,21 +100,30 @@ def readable(markup: str, mail: bool = False, whole: bool = False) -> Page:
 
 
 class _Builder(TreeBuilder):
-    """Builds the tree of what lxml reports, whose attributes are in a mapping of its own."""
+    """Builds the tree of what lxml reports, whose attributes are in a mapping of its own. One element is around all,
+    since pages go on behind `</html>`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start("html", {})
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> Element:  # pyright: ignore
         return super().start(tag, dict(attributes))
 
+    def close(self) -> Element:
+        self.end("html")
+        return super().close()
 
-def tree(markup: str) -> Element | None:
-    """The elements of a page, with names in lower case; None for a blank one."""
+
+def tree(markup: str) -> Element:
+    """The elements of a page, with names in lower case."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.HTMLParser(target=_Builder(), encoding="utf-8", huge_tree=True)
     parser.feed(markup.encode("utf-8", "replace"))
     with suppress(etree.LxmlError):  # nothing is in it
         return parser.close()
-    return None
+    return Element("html")
 
 
 def _number(value: str | None, other: int) -> int:
@@ -224,8 +231,7 @@ class _Writer:
                 self._inside = self._of(element)
                 if element.tag == "iframe":
                     self._inside = replace(outer, frames=outer.frames + 1)
-                    page = tree(element.get("srcdoc", "")) if outer.frames < FRAMES else None
-                    children = [] if page is None else [page]
+                    children = [tree(element.get("srcdoc", ""))] if outer.frames < FRAMES else []
                 elif element.tag == "math":
                     self._text(formulas.as_text(element))
                     children = []

@@ -81,8 +81,7 @@ def as_shown(xml: bytes, lists: Lists | None = None) -> bytes:
                 shown += b"<%br>%b</%br>" % (prefix, _run(prefix, label + NUMBERED), prefix)
         elif name == b"oMath":
             formula = html.tree(f"<math>{inside.decode('utf-8', 'replace')}</math>")
-            math = next(formula.iter("math")) if formula is not None else None
-            text = "" if math is None else formulas.as_text(math)
+            text = formulas.as_text(next(formula.iter("math")))
             shown = b"<%br>%b</%br>" % (prefix, _run(prefix, text), prefix)
         elif name == b"ruby":
             base = b"".join(_TEXT.findall(inside.partition(b"rubyBase")[2]))
