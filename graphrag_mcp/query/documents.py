@@ -121,8 +121,9 @@ def list_documents(
 
 
 def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[int]:
-    """Add to the page what has room of the lists, in equal shares, and at least one line of each: up to
-    which line each is shown now. A list of which an earlier page had all is left out."""
+    """Add to the page what has room of the lists, in equal shares: up to which line each is shown now. Every list
+    has its head, so that a small page counts the documents of many subjects, and the page at least one line. A list
+    of which an earlier page had all is left out."""
     taken, first = list(offsets), not any(offsets)
     pairs = enumerate(zip(lists, offsets, strict=True))
     due = [number for number, (listed, at) in pairs if first or at < len(listed.lines)]
@@ -132,12 +133,12 @@ def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[i
         part.room -= count_tokens(listed.head) + PLACE
         for text in (line() for line in listed.lines[begin:]):
             if not part.add(text):
-                if part.blocks:
+                if taken != list(offsets) or len(due) > place + 1:
                     break
                 part.blocks.append(text)
             taken[number] += 1
         head = listed.head if not page.blocks else f"\n{listed.head}"
-        if len(part.blocks) < len(listed.lines):
+        if 0 < len(part.blocks) < len(listed.lines):
             head += f" Lines {begin + 1} to {taken[number]} of {len(listed.lines)}."
         part.blocks.insert(0, head)
         page.take(part)

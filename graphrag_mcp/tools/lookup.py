@@ -40,7 +40,7 @@ async def explore_graph(
     corpus: contract.Corpus = "",
     max_tokens: contract.Budget2000 = 2000,
 ) -> CallToolResult:
-    """An entity's neighbours, or how start and goal are connected. Empty: central entities, topics.
+    """An entity's neighbours, or how start and goal are connected.
     With kinds: links of documents, who uses what in code."""
     from graphrag_mcp.query import explore, federated
 

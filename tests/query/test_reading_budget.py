@@ -134,6 +134,13 @@ def test_a_question_to_many_ids_shows_a_sentence_of_each_below_the_name_of_its_d
     assert all(f"place {n} burned down in a great fire" in text for n, text in shown.items()), result.text
 
 
+def test_a_small_list_on_many_subjects_counts_the_documents_of_each(crane: Snapshot) -> None:
+    found = list_documents(crane, query="Ida Holm, Oskar Lind, barn of Sund, green paint", max_tokens=200)
+    heads = [line for line in found.text.splitlines() if re.search("\\d+ (more )?documents?", line)]
+    assert [name in head for name, head in zip(["Ida Holm", "Oskar Lind", "barn of Sund", "green paint"], heads, strict=True)]
+    assert found.next_cursor and found.more == found.total - found.text.count("\n- ")
+
+
 def words(n: int) -> str:
     return " ".join(f"{'bdfgkl'[(n + at) % 6]}{'aeiou'[n % 5]}{'mnrst'[at]}{'aeiou'[n // 5 % 5]}{n}" for at in range(5))
 
