@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import clamp_budget, located, one_line
+from graphrag_mcp.packing.budget import clamp_budget, one_line
 from graphrag_mcp.packing.page import OVERHEAD, Page, finish
 from graphrag_mcp.query import (
     batch,
@@ -278,13 +278,12 @@ def _sizes(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 def _line(snapshot: Snapshot, id: str, alias: str, date: str, summary: str, room: int) -> str:
     """`- [t12] 2024-05-03, Title, 4,100 characters, 2 parts: its summary`, or how it begins where none was
     written."""
-    fact, name = documents(snapshot)[id], hits.names_of(snapshot)[id]
+    fact = documents(snapshot)[id]
     characters, number = _sizes(snapshot)[id]
     if not summary:
         summary = digests.digest(snapshot, title_list.beginning(snapshot, id), fact.title, room)
     parts = f"{number} parts" if number > 1 else ""
-    note = note_sources.remark(snapshot, id)
-    named = " ".join(filter(None, (name, located(fact.uri, "", name), note)))
+    named = f"{hits.named(snapshot, id)} {note_sources.remark(snapshot, id)}".rstrip()
     dated = joined(fact.by, date)
     line = ", ".join(filter(None, [dated, named, f"{characters:,} characters", parts]))
     return f"- [{alias}] {line}{': ' if summary else ''}{summary}"

@@ -13,7 +13,7 @@ from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context, edited, entities, links, plugin, summaries, timeline, times
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
-from graphrag_mcp.query.hits import names_of
+from graphrag_mcp.query.hits import named
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
@@ -160,16 +160,15 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
     with the number of text units that name it where there are several, and what was written of it."""
     found = snapshot.by_key("text_units", row["text_unit_ids"], "id", ["document_id", "n"])
     units = lists_of(rows_of(found))
-    facts, names = times.documents(snapshot), names_of(snapshot)
+    facts = times.documents(snapshot)
     written = summaries.of_documents(snapshot, list(units))
     items = []
     for id in sorted(units, key=lambda id: facts[id].order):
         first = f"t{min(units[id])}"
-        where = packing.located(facts[id].uri, "", names[id])
-        named = " ".join(filter(None, (facts[id].date, names[id], where)))
+        dated = f"{facts[id].date} {named(snapshot, id)}".strip()
         several = f" ({len(units[id])} text units)" if len(units[id]) > 1 else ""
         about = f": {written[id]}" if id in written else ""
-        items.append(Item(first, f"- [{first}] {named}{several}{about}"))
+        items.append(Item(first, f"- [{first}] {dated}{several}{about}"))
     return items
 
 

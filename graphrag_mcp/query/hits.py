@@ -228,6 +228,12 @@ def names_of(snapshot: Snapshot) -> dict[str, str]:
     return found
 
 
+def named(snapshot: Snapshot, id: str) -> str:
+    """`Audit (audit-report.pdf)`: the name of a document (content id), with its file where that says more."""
+    name = names_of(snapshot)[id]
+    return f"{name} {located(times.documents(snapshot)[id].uri, '', name)}".rstrip()
+
+
 def _counts(facts: Collection[times.Document]) -> tuple[Counter[str], Counter[str]]:
     """How many documents have each title, and each name of a file, with its suffix and without."""
     files = [_file(fact.uri).casefold() for fact in facts]

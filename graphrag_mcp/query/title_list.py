@@ -93,13 +93,15 @@ def lines(
         of_topic = [id for id in ids if id in topic.main]
         rows = [shown.pop(id) for id in of_topic if id in shown]
         if rows:
-            rows[0] = partial(_below, snapshot, topic, len(of_topic), rows[0])
+            rows[0] = partial(_below, snapshot, topic, kept, len(of_topic), rows[0])
         found += rows
     return [*found, *(shown[id] for id in ids if id in shown)]
 
 
-def _below(snapshot: Snapshot, topic: topics.Topic, number: int, title: Shown) -> str:
-    topics.describe(snapshot, topic)
+def _below(
+    snapshot: Snapshot, topic: topics.Topic, kept: Filters | None, number: int, title: Shown
+) -> str:
+    topics.describe(snapshot, topic, kept)
     return f"[c{topic.n}] {topic.title}, {counted(number, 'documents')}:\n{title()}"
 
 

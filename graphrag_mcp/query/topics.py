@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from graphrag_mcp.packing.budget import located, one_line
+from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.query import context, groups, hits, note_sources, summaries, times
 from graphrag_mcp.query.filters import Filters
@@ -243,12 +243,12 @@ def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     order = sorted(value, key=lambda id: (-round(value[id], 9), id))
     written = summaries.of_documents(snapshot, order)
     first, facts = context.first_ids(snapshot, order), times.documents(snapshot)
-    names, dates = hits.names_of(snapshot), times.shown(facts[id] for id in order)
+    dates = times.shown(facts[id] for id in order)
     lines: list[str] = []
     for id in (id for id in order if id in written):
         date = "" if facts[id].by else dates[id]
-        name = f"{names[id]} {located(facts[id].uri, '', names[id])}".rstrip()
-        lines.append(" ".join(filter(None, (f"- [{first[id]}]", date, f"{name}:", written[id]))))
+        name = f"{hits.named(snapshot, id)}:"
+        lines.append(" ".join(filter(None, (f"- [{first[id]}]", date, name, written[id]))))
     return lines
 
 

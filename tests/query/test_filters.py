@@ -9,7 +9,8 @@ import pytest
 from graphrag_mcp.errors import BadInput, ModelError
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.llm.asker import Asker
-from graphrag_mcp.query import local, sections
+from graphrag_mcp.query import local, sections, title_list, topics
+from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.route import choose
@@ -219,3 +220,15 @@ def test_documents_without_a_date_are_counted_where_dates_are_filtered(tmp_path:
 def test_the_mode_is_chosen_with_a_reason(sample: Snapshot, question: str, mode: str) -> None:
     chosen, reason = choose(question, sample)
     assert (chosen, reason.endswith(".")) == (mode, True) and len(reason) > 20
+
+
+def test_titles_below_topics_under_a_filter_leave_the_topics_as_they_are(sample: Snapshot) -> None:
+    def of_topics(snapshot: Snapshot) -> list[str]:
+        return [get_community_report(snapshot, f"c{topic.n}").text for topic in topics.of_main(snapshot)]
+
+    snapshot = open_snapshot(sample.folder)
+    [(_, part, kept)] = local.narrowed([("", snapshot)], ["uri=*hearing*"])
+    assert kept is not None and kept.passing_documents
+    for line in title_list.lines(part, kept.passing_documents, kept, by_topic=True):
+        assert line()
+    assert of_topics(snapshot) == of_topics(open_snapshot(sample.folder))
