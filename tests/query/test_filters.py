@@ -186,7 +186,7 @@ def test_an_included_entity_comes_first_whatever_the_ranking(sample: Snapshot) -
 def test_types_and_ratings_are_filtered(sample: Snapshot) -> None:
     named = read_by_model(sample, "Who was at Corrie Head?", "type=person")["Entities"].splitlines()
     rows = sample.rows("entities", "type = 'person'", ["title"])["title"].to_pylist()
-    assert named and {line.split("|")[1] for line in named} <= set(rows)
+    assert named and {line.partition("] ")[2].partition(" (person)")[0] for line in named} <= set(rows)
     ranks = {f"c{row['n']}": row["rank"] for row in sample.rows("reports", "", ["n", "rank"]).to_pylist()}
     middle = sorted(ranks.values())[len(ranks) // 2]
     for given in ({"filters": [f"rating>={middle}"]}, {"min_rating": middle}):
