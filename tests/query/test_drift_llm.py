@@ -113,8 +113,8 @@ def test_prompts_hold_no_stored_number_and_are_the_same_every_time(snapshot: Sna
     for prompt in prompts_with(chat, STEP):
         heads = re.findall(r"^\[(t[\d.]+)\]", prompt, re.MULTILINE)
         assert heads == [f"t{n + 1}" for n in range(len(heads))]
-    numbers = re.findall(r"^c(\d+)\|", prompts_with(chat, PRIMER)[0], re.MULTILINE)
-    assert numbers == [str(n + 1) for n in range(len(numbers))]
+    numbers = re.findall(r"^- \[c(\d+)\]", prompts_with(chat, PRIMER)[0], re.MULTILINE)
+    assert numbers and numbers == [str(n + 1) for n in range(len(numbers))]
     named = set(re.findall(r"\bt\d+(?:\.\d+)?\b", prompts_with(chat, REDUCE)[0].partition("<context>")[2]))
     assert named == {f"t{n + 1}" for n in range(len(named))}
 

@@ -34,7 +34,7 @@ def asker(*rules: Any, book: Path | None = None, **options: Any) -> tuple[Asker,
 def rows_of(chat: ScriptedChat) -> list[str]:
     """The reports of the one prompt, as rows."""
     (call,) = chat.calls
-    return re.findall(r"^c\d+\|.+$", call[-1].content, re.MULTILINE)
+    return re.findall(r"^- \[c\d+\] .+$", call[-1].content, re.MULTILINE)
 
 
 def reports_of(snapshot: Snapshot) -> dict[str, dict[str, Any]]:
@@ -57,7 +57,7 @@ def test_one_question_over_reports_is_asked_and_what_the_answer_cites_resolves(s
 def test_the_prompt_holds_no_stored_number(snapshot: Snapshot) -> None:
     door, chat = asker()
     global_search(snapshot, QUESTION, asker=door, answer=True)
-    numbers = re.findall(r"^c(\d+)\|", "\n".join(rows_of(chat)), re.MULTILINE)
+    numbers = re.findall(r"^- \[c(\d+)\]", "\n".join(rows_of(chat)), re.MULTILINE)
     assert numbers == [str(n + 1) for n in range(len(numbers))]
     assert not re.search(r"[0-9a-f]{32}", chat.calls[0][-1].content)
 
