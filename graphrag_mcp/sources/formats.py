@@ -513,6 +513,8 @@ APART = (
     | ocr.PICTURES
     | frozenset("pdf epub rtf xls zip gz tgz tar parquet xml html htm xhtml ipynb".split())
 )
+# Of these the bytes are not the text that they hold.
+PACKED = APART - frozenset("eml emlx mbox mht mhtml rtf xml html htm xhtml ipynb".split())
 ROWS = frozenset("json jsonl ndjson csv tsv tab vcf ics".split())
 
 Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
