@@ -34,9 +34,7 @@ from pathlib import Path
 from typing import Any
 
 RANKS = (1, 3, 5, 10, 20)
-SOURCE = re.compile(
-    r"\.(py|pyi|js|mjs|jsx|ts|tsx|java|go|rs|c|h|cc|cpp|hpp|cs|rb|php|kt|scala|swift)$"
-)
+SOURCE = re.compile(r"\.(py|pyi|js|mjs|jsx|ts|tsx|java|go|rs|c|h|cc|cpp|hpp|cs|rb|php|kt|scala|swift)$")
 LEFT_OUT = re.compile(
     r"(^|/)(tests?|testing|docs?|doc|examples?|bench(marks)?|asv_bench)/|(^|/)(test_[^/]*|conftest)\.py$"
 )
@@ -146,23 +144,14 @@ def solve(task: dict[str, Any], repositories: Path, work: Path, kept: bool) -> d
         "file": rank_of(set(task["gold_files"]), list(files)),
         "functions": rank_of(gold, list(named)) if gold else -1,
     }
-    return {
-        "id": task["id"],
-        **ranks,
-        "files": len(files),
-        "cpu": round(spent, 2),
-        "mb": round(size / 1e6, 2),
-    }
+    return {"id": task["id"], **ranks, "files": len(files), "cpu": round(spent, 2), "mb": round(size / 1e6, 2)}
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
     lines = []
     for kind in ("file", "functions"):
         ranks = [row[kind] for row in rows if row[kind] >= 0]
-        shares = (
-            f"@{most} {100 * sum(0 < rank <= most for rank in ranks) / max(len(ranks), 1):.1f}"
-            for most in RANKS
-        )
+        shares = (f"@{most} {100 * sum(0 < rank <= most for rank in ranks) / max(len(ranks), 1):.1f}" for most in RANKS)
         lines.append(f"{kind} ({len(ranks)}): {'  '.join(shares)}")
     cpu, mb = sum(row["cpu"] for row in rows), sum(row["mb"] for row in rows)
     lines.append(f"index: {cpu:.1f} s CPU for {mb:.1f} MB, {cpu / max(mb, 0.001):.2f} s a MB")
@@ -212,9 +201,7 @@ class Oracle:
         self.functions: set[str] = set()
         self.returned: dict[str, str] = {}  # function: class of its result
         self.properties: set[str] = set()
-        self.fields: dict[
-            tuple[str, str], set[str]
-        ] = {}  # class and attribute: classes, "" unknown
+        self.fields: dict[tuple[str, str], set[str]] = {}  # class and attribute: classes, "" unknown
         for module, tree in self.trees.items():
             self.names[module] = {}
             self._collect(tree, module, module)
@@ -261,9 +248,7 @@ class Oracle:
         plain = [*args.posonlyargs, *args.args]
         given = [*zip(plain[::-1], args.defaults[::-1], strict=False)]
         given += zip(args.kwonlyargs, args.kw_defaults, strict=True)
-        same = {
-            one.arg for one, value in given if isinstance(value, ast.Name) and value.id == one.arg
-        }
+        same = {one.arg for one, value in given if isinstance(value, ast.Name) and value.id == one.arg}
         rest = [one for one in (args.vararg, args.kwarg) if one]
         every = {one.arg for one in (*plain, *args.kwonlyargs, *rest)}
         return dict.fromkeys(every - same, "")
@@ -301,11 +286,7 @@ class Oracle:
             if head in self.names.get(scope, {}):
                 return self.meaning(self.names[scope][head] + dot + rest)
         stars = (value for key, value in self.names[scopes[0]].items() if key.startswith("*"))
-        return (
-            next(filter(None, (self.meaning(f"{star}.{said}") for star in stars)), "")
-            if said
-            else ""
-        )
+        return next(filter(None, (self.meaning(f"{star}.{said}") for star in stars)), "") if said else ""
 
     def _inner(self, one: ast.AST, scopes: list[str], owner: str) -> tuple[list[str], str]:
         inner = f"{scopes[-1]}.{one.name}"
@@ -418,9 +399,7 @@ class Oracle:
                     found[one.args[0].id] = of
         return {} if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else found
 
-    def type_of(
-        self, node: ast.expr | None, scopes: list[str], owner: str, known: dict[str, str]
-    ) -> str:
+    def type_of(self, node: ast.expr | None, scopes: list[str], owner: str, known: dict[str, str]) -> str:
         if isinstance(node, ast.Await):
             return self.type_of(node.value, scopes, owner, known)
         if isinstance(node, ast.Name):
@@ -437,19 +416,8 @@ class Oracle:
             of = self.type_of(on, scopes, owner, known) if on else ""
             if of[:2] in ("[]", "{}"):
                 method = node.func.attr
-                return (
-                    of[2:]
-                    if method in ("get", "pop")
-                    else "[]" + of[2:]
-                    if method == "values"
-                    else ""
-                )
-            if isinstance(node.func, ast.Name) and node.func.id in (
-                "list",
-                "sorted",
-                "reversed",
-                "set",
-            ):
+                return of[2:] if method in ("get", "pop") else "[]" + of[2:] if method == "values" else ""
+            if isinstance(node.func, ast.Name) and node.func.id in ("list", "sorted", "reversed", "set"):
                 of = self.type_of(node.args[0], scopes, owner, known) if node.args else ""
                 return of if of[:2] == "[]" else ""
             made = self._called(node.func, scopes, owner, known)
@@ -469,18 +437,14 @@ class Oracle:
         ways = (self.field(self.named(base, [module]), name, seen | {owner}) for base in bases)
         return next(filter(None, ways), "")
 
-    def _visit(
-        self, node: ast.AST, module: str, scopes: list[str], owner: str, known: dict[str, str]
-    ) -> None:
+    def _visit(self, node: ast.AST, module: str, scopes: list[str], owner: str, known: dict[str, str]) -> None:
         for one in ast.iter_child_nodes(node):
             if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 inner, within = self._inner(one, scopes, owner)
                 fresh = {} if isinstance(one, ast.ClassDef) else self._known(one, inner, within)
                 self._visit(one, module, inner, within, {**known, **fresh})
                 continue
-            if isinstance(one, ast.Call) and (
-                target := self._called(one.func, scopes, owner, known)
-            ):
+            if isinstance(one, ast.Call) and (target := self._called(one.func, scopes, owner, known)):
                 self.edges.add((scopes[-1], target))
             if isinstance(one, ast.If):
                 self._visit(ast.Module([ast.Expr(one.test)], []), module, scopes, owner, known)
@@ -582,9 +546,7 @@ def callers(args: argparse.Namespace) -> None:
         ours: dict[str, tuple[set[str], int]] = {}
         for name in asked:
             label = f"{folder.name.replace('.', '_')}.{name}"
-            result = explore_graph(
-                snapshot, label, kinds=["calls"], max_tokens=20_000, max_nodes=200
-            )
+            result = explore_graph(snapshot, label, kinds=["calls"], max_tokens=20_000, max_nodes=200)
             ours[name] = {key[edge["source"]] for edge in result.edges}, len(result.text)
     by_grep = {name: grepped(folder, name.rpartition(".")[2]) for name in asked}
     for who, found in (("explore_graph", ours), ("grep", by_grep)):

@@ -17,9 +17,7 @@ def sets(data: Path = DATA) -> list[str]:
     """The sets with questions; one without them has texts for other measurements."""
     found = sorted(path.parent.name for path in data.glob("*/queries.jsonl"))
     if not found:
-        raise SystemExit(
-            f"no set was found: {data} has no folder with a file queries.jsonl (--data)"
-        )
+        raise SystemExit(f"no set was found: {data} has no folder with a file queries.jsonl (--data)")
     return found
 
 

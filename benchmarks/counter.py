@@ -45,9 +45,7 @@ def vocabulary(path: Path) -> Any:
 
     lines = (line.split() for line in path.read_bytes().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
-    return tiktoken.Encoding(
-        "o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={}
-    )
+    return tiktoken.Encoding("o200k_base", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 
 def texts(path: Path) -> Iterator[str]:
@@ -61,11 +59,7 @@ def compared(real: Any, found: list[str], seed: int = 1) -> dict[str, Any]:
     """`ratio`: our count over the real one; per length of cuts, the share in % that is under, and
     the worst of all.
     """
-    ours, true, some = (
-        sum(map(count_tokens, found)),
-        sum(len(real.encode_ordinary(text)) for text in found),
-        {},
-    )
+    ours, true, some = (sum(map(count_tokens, found)), sum(len(real.encode_ordinary(text)) for text in found), {})
     for size, times in CUTS:
         chance, ratios = random.Random(seed), []
         for _ in range(times):
@@ -73,10 +67,7 @@ def compared(real: Any, found: list[str], seed: int = 1) -> dict[str, Any]:
             start = chance.randrange(max(1, len(text) - size))
             if cut := text[start : start + size].strip():
                 ratios.append(count_tokens(cut) / len(real.encode_ordinary(cut)))
-        some[size] = (
-            round(100 * sum(one < 1 for one in ratios) / len(ratios), 1),
-            round(min(ratios), 2),
-        )
+        some[size] = (round(100 * sum(one < 1 for one in ratios) / len(ratios), 1), round(min(ratios), 2))
     return {"tokens": true, "ratio": round(ours / true, 3), "cuts": some}
 
 
@@ -86,18 +77,12 @@ def main() -> None:
     parser.add_argument("paths", type=Path, nargs="*")
     given = parser.parse_args()
     real = vocabulary(given.vocabulary)
-    print(
-        "| texts | tokens | counted / real |"
-        + "".join(f" {size}: % under, worst |" for size, _ in CUTS)
-    )
+    print("| texts | tokens | counted / real |" + "".join(f" {size}: % under, worst |" for size, _ in CUTS))
     print("|---" * (3 + len(CUTS)) + "|")
     for path in given.paths or sorted(DATA.glob("*/corpus.jsonl")):
         told = compared(real, list(texts(path)))
         cuts = "".join(f" {under}, {worst} |" for under, worst in told["cuts"].values())
-        print(
-            f"| {path.parent.name}/{path.name} | {told['tokens']} | {told['ratio']} |{cuts}",
-            flush=True,
-        )
+        print(f"| {path.parent.name}/{path.name} | {told['tokens']} | {told['ratio']} |{cuts}", flush=True)
 
 
 if __name__ == "__main__":

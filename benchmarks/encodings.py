@@ -34,9 +34,7 @@ def messages(folder: Path, language: str) -> list[str]:
     found: dict[str, None] = {}
     for path in sorted(folder.glob(f"django/**/locale/{language}/LC_MESSAGES/*.po")):
         texts = (entry.msgstr for entry in polib.pofile(str(path)))
-        found |= dict.fromkeys(
-            text for text in texts if len(text) > 25 and not set("%{<") & set(text)
-        )
+        found |= dict.fromkeys(text for text in texts if len(text) > 25 and not set("%{<") & set(text))
     return list(found)
 
 
@@ -63,9 +61,7 @@ def is_right(text: str, data: bytes) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     sys.path.append(str(folder))

@@ -109,26 +109,15 @@ def measure(browser: Any, home: Path) -> None:
         marks, middle, high = page.evaluate(FULL)
         print(f"  full map of {marks:,} marks: frame p50 {middle:.1f} ms, p95 {high:.1f} ms")
         moving, dragged = page.evaluate(GRAPH, 5_000)
-        print(
-            f"  graph of 5,000: {moving:.0f} frames a second while it moves, {dragged:.0f} dragged"
-        )
+        print(f"  graph of 5,000: {moving:.0f} frames a second while it moves, {dragged:.0f} dragged")
         for view in VIEWS:
             spent = []
             for n in range(1, 8):
-                given = (
-                    {"query": f"report {n} ledger"}
-                    if view == "search"
-                    else {"id": str(n), "to": str(n + 9)}
-                )
+                given = {"query": f"report {n} ledger"} if view == "search" else {"id": str(n), "to": str(n + 9)}
                 spent.append(
-                    page.evaluate(
-                        LOAD,
-                        [view, given if view not in ("overview", "timeline", "changes") else {}],
-                    )[0]
+                    page.evaluate(LOAD, [view, given if view not in ("overview", "timeline", "changes") else {}])[0]
                 )
-            print(
-                f"  {view:10} p50 {statistics.median(spent):6.0f} ms, slowest {max(spent):6.0f} ms"
-            )
+            print(f"  {view:10} p50 {statistics.median(spent):6.0f} ms, slowest {max(spent):6.0f} ms")
     finally:
         server.terminate()
         server.wait(20)
@@ -143,9 +132,7 @@ def main() -> int:
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as run:
-        browser = run.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = run.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for entities in options.entities:
             base = (options.keep or Path(temporary)) / str(entities)
             if not (base / "home").exists():

@@ -36,9 +36,7 @@ def nmi(one: Sequence[str], other: Sequence[str]) -> float:
         count / n * math.log(count * n / (left[a] * right[b]))
         for (a, b), count in Counter(zip(one, other, strict=True)).items()
     )
-    entropies = [
-        -sum(count / n * math.log(count / n) for count in each.values()) for each in (left, right)
-    ]
+    entropies = [-sum(count / n * math.log(count / n) for count in each.values()) for each in (left, right)]
     return shared / (sum(entropies) / 2 or 1)
 
 
@@ -49,9 +47,7 @@ def purity(groups: Sequence[str], labels: Sequence[str]) -> float:
     return sum(max(counts.values()) for counts in held.values()) / (len(groups) or 1)
 
 
-def homes(
-    units: Sequence[tuple[str, str]], of: Mapping[str, Sequence[str]], level: int
-) -> dict[str, str]:
+def homes(units: Sequence[tuple[str, str]], of: Mapping[str, Sequence[str]], level: int) -> dict[str, str]:
     """Document -> the community of most of its votes; `units` are (what votes, document)."""
     votes: dict[str, Counter[str]] = defaultdict(Counter)
     for voter, document in units:

@@ -49,28 +49,19 @@ class Cost:
 
 def run(command: list[str], package: Path) -> tuple[dict[str, Any], Cost]:
     """Result (`--json`) and cost of a command with the package of this folder."""
-    environ = {
-        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
-    }
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environ["PYTHONPATH"] = str(package)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env=environ, cwd=package
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ, cwd=package)
     wall, after = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return json.loads(done.stdout.strip().splitlines()[-1]), Cost(
-        cpu, wall, after.ru_maxrss // 1024
-    )
+    return json.loads(done.stdout.strip().splitlines()[-1]), Cost(cpu, wall, after.ru_maxrss // 1024)
 
 
 def release(folder: Path) -> Path:
     """The package of release 0.1.0, from the history of this repository."""
     for name in (TAG, COMMIT):
-        done = subprocess.run(
-            ["git", "-C", str(ROOT), "archive", name, "graphrag_mcp", "prompts"],
-            capture_output=True,
-        )
+        done = subprocess.run(["git", "-C", str(ROOT), "archive", name, "graphrag_mcp", "prompts"], capture_output=True)
         if done.returncode == 0:
             tarfile.open(fileobj=io.BytesIO(done.stdout)).extractall(folder, filter="data")
             return folder
@@ -79,16 +70,7 @@ def release(folder: Path) -> Path:
 
 def measured(package: Path, files: Path, home: Path) -> tuple[dict[str, Any], Cost, Cost]:
     """The result of a first run, its cost, and that of a run where nothing changed."""
-    command = [
-        sys.executable,
-        "-m",
-        "graphrag_mcp",
-        "index",
-        str(files),
-        "--home",
-        str(home),
-        "--json",
-    ]
+    command = [sys.executable, "-m", "graphrag_mcp", "index", str(files), "--home", str(home), "--json"]
     result, first = run(command, package)
     return result, first, run(command, package)[1]
 
@@ -105,11 +87,7 @@ def main() -> None:
         work = Path(scratch)
         for name in names:
             corpora.write_out(name, work / "files")
-        texts = [
-            file.read_text("utf-8")
-            for file in sorted((work / "files").rglob("*"))
-            if file.is_file()
-        ]
+        texts = [file.read_text("utf-8") for file in sorted((work / "files").rglob("*")) if file.is_file()]
         packages = {"now": ROOT}
         if not options.alone:
             packages = {"0.1.0": release(work / "release"), **packages}
@@ -119,9 +97,7 @@ def main() -> None:
             for name, package in packages.items():
                 result, *costs = measured(package, work / "files", work / f"home-{name}-{turn}")
                 before = best.get(name, costs)
-                best[name] = tuple(
-                    min(pair, key=lambda one: one.cpu) for pair in zip(before, costs, strict=True)
-                )
+                best[name] = tuple(min(pair, key=lambda one: one.cpu) for pair in zip(before, costs, strict=True))
             unit = min(unit, yardstick.seconds(texts, work))
     stages = ", ".join(f"{stage} {value:.2f}" for stage, value in result["seconds"].items())
     print(f"{' + '.join(names)}: {result['counts']}\nCPU seconds of stages: {stages}")

@@ -32,7 +32,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from indexing import run
 
 NEW_A_DOCUMENT = 6  # names that a document is the first to mention
-SYLLABLES = "ba be bor cal dan der dor el fen gar hal hol in jor kel lan lor mar mel nor or pel quin ros sal tam".split()
+SYLLABLES = (
+    "ba be bor cal dan der dor el fen gar hal hol in jor kel lan lor mar mel nor or pel quin ros sal tam".split()
+)
 KINDS = ("", "", "", " Harbour", " Institute", " Valley", " Company", " Council")
 THINGS = "ledger survey bridge treaty vaccine turbine archive garden sonata verdict census reactor harvest lantern"
 DOINGS = "signed repaired measured opposed financed translated inherited mapped disputed restored published witnessed"
@@ -40,10 +42,7 @@ WHENS = "in spring|after the flood|during the strike|on a Tuesday|before the vot
 
 
 def name(draw: random.Random) -> str:
-    word = [
-        "".join(draw.choice(SYLLABLES) for _ in range(draw.choice((2, 2, 3)))).capitalize()
-        for _ in range(2)
-    ]
+    word = ["".join(draw.choice(SYLLABLES) for _ in range(draw.choice((2, 2, 3)))).capitalize() for _ in range(2)]
     return " ".join(word) + draw.choice(KINDS)
 
 
@@ -122,16 +121,12 @@ def searches(home: Path, folder: Path, count: int) -> None:
         who = path.read_text("utf-8").partition(": ")[2].splitlines()[0]
         questions.append(f"What did {who} do with the {draw.choice(THINGS.split())}?")
     command = [sys.executable, "-c", SEARCHES, str(home)]
-    done = subprocess.run(
-        command, input=json.dumps(questions), text=True, capture_output=True, check=True
-    )
+    done = subprocess.run(command, input=json.dumps(questions), text=True, capture_output=True, check=True)
     said = json.loads(done.stdout)
     print(f"  first search {said['first']:.2f} s CPU, peak {said['memory']} MB")
     for name, values in said["found"].items():
         values.sort()
-        print(
-            f"  {name:14} p50 {values[len(values) // 2]:7.1f} ms   p95 {values[int(len(values) * 0.95)]:7.1f} ms"
-        )
+        print(f"  {name:14} p50 {values[len(values) // 2]:7.1f} ms   p95 {values[int(len(values) * 0.95)]:7.1f} ms")
 
 
 def update(command: list[str], home: Path, named: str) -> tuple[float, float, int]:
@@ -149,9 +144,7 @@ def update(command: list[str], home: Path, named: str) -> tuple[float, float, in
     own = sum(value for stage, value in stages.items() if stage not in ("start", "communities"))
     most = ", ".join(f"{name} {size / 1e6:.2f}" for name, size in written.most_common(3))
     apart = f"apart from clustering {stages['communities']:.2f} and start {stages['start']:.2f}"
-    print(
-        f"  update of 5, {named}: {own:.2f} s CPU, {apart}; {stages}; process {cpu:.1f}, {wall:.1f} s wall"
-    )
+    print(f"  update of 5, {named}: {own:.2f} s CPU, {apart}; {stages}; process {cpu:.1f}, {wall:.1f} s wall")
     print(f"    {written.total() / 1e6:.2f} MB written, of it {most}")
     assert result["counts"]["changed"] == 5, result
     return own, stages["communities"], written.total()
@@ -175,11 +168,7 @@ def measured(work: Path, entities: int, questions: int) -> dict[str, tuple[float
     for named in ("the files named", "the folder named"):
         for who in ("Orsalin", "Tervis"):
             paths = edit(folder, files, who)
-            given = update(
-                [*command, *(paths if named == "the files named" else [str(folder)]), *options],
-                home,
-                named,
-            )
+            given = update([*command, *(paths if named == "the files named" else [str(folder)]), *options], home, named)
             found[named] = tuple(map(min, given, found.get(named, given)))
     return found
 
@@ -194,9 +183,7 @@ def main() -> None:
         work = options.keep or Path(scratch)
         figures = [measured(work, entities, options.questions) for entities in options.entities]
     for named, few in figures[0].items() if len(figures) > 1 else ():
-        cpu, clustering, size = (
-            large / small for large, small in zip(figures[-1][named], few, strict=True)
-        )
+        cpu, clustering, size = (large / small for large, small in zip(figures[-1][named], few, strict=True))
         print(
             f"largest against smallest, {named}: {cpu:.2f} times the CPU, {size:.2f} times the bytes; "
             f"clustering, which is not in it: {clustering:.2f} times"

@@ -92,10 +92,7 @@ async def over_stdio(
     """Wall milliseconds of each call, by tool and package."""
     found: dict[tuple[str, str], list[float]] = {}
     async with AsyncExitStack() as stack:
-        clients = {
-            name: await stack.enter_async_context(Client(server))
-            for name, server in servers.items()
-        }
+        clients = {name: await stack.enter_async_context(Client(server)) for name, server in servers.items()}
         for tool in TOOLS:
             for client in clients.values():
                 await client.call_tool(tool, {"query": "warm up"})
@@ -126,10 +123,7 @@ def main() -> None:
         command = [sys.executable, "-m", "graphrag_mcp"]
         homes = {name: work / f"home-{name}" for name in packages}
         for name, package in packages.items():
-            run(
-                [*command, "index", str(work / "files"), "--home", str(homes[name]), "--json"],
-                package,
-            )
+            run([*command, "index", str(work / "files"), "--home", str(homes[name]), "--json"], package)
         servers = {
             name: StdioServerParameters(
                 command=command[0],

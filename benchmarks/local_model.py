@@ -32,11 +32,7 @@ from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 
 SAMPLE = Path(__file__).parent.parent / "docs" / "sample"
-QUESTIONS = (
-    "Who was right about the back-run?",
-    "What is the sounding roll?",
-    "Who is Lucia Marsh?",
-)
+QUESTIONS = ("Who was right about the back-run?", "What is the sounding roll?", "Who is Lucia Marsh?")
 
 
 class Counting(Asker):
@@ -73,15 +69,9 @@ def run(settings: Settings, folder: Path, method: str, files: list[Path]) -> Non
     print(f"{method}: {usage['calls']} calls, {spent}", flush=True)
     for kind, ends in sorted(asker.ends.items()):
         asked = sum(ends.values())
-        shares = ", ".join(
-            f"{100 * ends[end] / asked:.0f} % {end}"
-            for end in ("at once", "after repair", "refused")
-        )
+        shares = ", ".join(f"{100 * ends[end] / asked:.0f} % {end}" for end in ("at once", "after repair", "refused"))
         print(f"  {kind}: {asked} asked, {shares}")
-    print(
-        f"  records: {result.losses or 'none lost'}; open: {result.pending or 'nothing'}",
-        flush=True,
-    )
+    print(f"  records: {result.losses or 'none lost'}; open: {result.pending or 'nothing'}", flush=True)
 
 
 def main() -> None:

@@ -33,10 +33,7 @@ def write_out(folder: Path, documents: int) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         passages = []
         for name in ("musique100", "hotpot_train100"):
-            passages += [
-                path.read_text("utf-8")
-                for path in sorted(corpora.write_out(name, Path(scratch)).iterdir())
-            ]
+            passages += [path.read_text("utf-8") for path in sorted(corpora.write_out(name, Path(scratch)).iterdir())]
     unique = iter(dict.fromkeys(passages))
     for number in range(documents):
         text = f"# Collection {number}\n"
@@ -62,9 +59,7 @@ def main() -> None:
             from tests.support.openai_server import demonstrated, openai_server
 
             server = openai_server(
-                answer=demonstrated(),
-                latency=options.latency_ms / 1000,
-                count=lambda text, sent: count_tokens(text),
+                answer=demonstrated(), latency=options.latency_ms / 1000, count=lambda text, sent: count_tokens(text)
             )
             options.base_url = stack.enter_context(server).url
         os.environ |= {
@@ -91,9 +86,7 @@ def main() -> None:
             limit = usage["calls"] * options.latency_ms / 1000 / options.concurrency
             costs[name] = limit, cost
             print(f"{name}: {result['counts']}")
-            print(
-                f"{usage['calls'] - embeddings} chat and {embeddings} embedding calls, by stage {usage['by_stage']}"
-            )
+            print(f"{usage['calls'] - embeddings} chat and {embeddings} embedding calls, by stage {usage['by_stage']}")
             for of in ("calls", "prompt_tokens", "output_tokens"):
                 if of in estimate:
                     share = f"{estimate[of] / usage[of]:.0%}"

@@ -93,9 +93,7 @@ def read(path: Path) -> Packed:
         body.at = offset
         value = blocks(body, numbers) if kind == QUANTIZED else body.array("<f4", numbers)
         tensors[name.decode()] = value
-    return Packed(
-        sizes, epsilon, [(n, float(s)) for n, s in zip(names, scores, strict=True)], tensors
-    )
+    return Packed(sizes, epsilon, [(n, float(s)) for n, s in zip(names, scores, strict=True)], tensors)
 
 
 def blocks(reader: Reader, numbers: int) -> np.ndarray:
@@ -180,24 +178,14 @@ def encoder(found: Packed) -> onnx.ModelProto:
 
 
 def tokenizer(found: Packed) -> Any:
-    from tokenizers import (
-        AddedToken,
-        Regex,
-        Tokenizer,
-        models,
-        normalizers,
-        pre_tokenizers,
-        processors,
-    )
+    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
     made = Tokenizer(models.Unigram(found.pieces, SPECIAL["<unk>"], byte_fallback=False))
     spaces = normalizers.Replace(Regex(r"\s+"), " ")
     made.normalizer = normalizers.Sequence([normalizers.NFKC(), spaces])
     made.pre_tokenizer = pre_tokenizers.Metaspace("▁", "always")
     around = [(piece, SPECIAL[piece]) for piece in ("<s>", "</s>")]
-    made.post_processor = processors.TemplateProcessing(
-        "<s> $A </s>", "<s> $A </s> </s> $B </s>", around
-    )
+    made.post_processor = processors.TemplateProcessing("<s> $A </s>", "<s> $A </s> </s> $B </s>", around)
     made.add_special_tokens([AddedToken(piece, special=True) for piece in SPECIAL])
     return made
 

@@ -35,9 +35,7 @@ def asked_of(collection: str) -> list[dict[str, str]]:
     return json.loads((QUESTIONS / f"{collection}.json").read_text("utf-8"))
 
 
-def contexts(
-    out: Path, collection: str, summaries: str, vectors: str, model: str, corpus: str
-) -> None:
+def contexts(out: Path, collection: str, summaries: str, vectors: str, model: str, corpus: str) -> None:
     import anyio
 
     from graphrag_mcp import App
@@ -51,8 +49,7 @@ def contexts(
     passages = {row["id"]: row for row in snapshot.rows("passages").to_pylist()}
     documents = snapshot.rows("documents", columns=["id", "uri"])
     names = {
-        id: Path(uri).stem
-        for id, uri in zip(values_of(documents["id"]), values_of(documents["uri"]), strict=True)
+        id: Path(uri).stem for id, uri in zip(values_of(documents["id"]), values_of(documents["uri"]), strict=True)
     }
     for way in ("global", "vector"):
         (out / way).mkdir(parents=True, exist_ok=True)
@@ -75,10 +72,7 @@ def packets(out: Path, collection: str, first: str, second: str, judges: int, se
     """The two orders of a pair go to different halves of the judges."""
     questions = asked_of(collection)
     answers = {
-        way: {
-            int(path.stem): path.read_text("utf-8").strip()
-            for path in (out / "answers" / way).glob("*.md")
-        }
+        way: {int(path.stem): path.read_text("utf-8").strip() for path in (out / "answers" / way).glob("*.md")}
         for way in (first, second)
     }
     chance = random.Random(seed)
@@ -164,16 +158,12 @@ def score(out: Path) -> list[str]:
             mean = sum(means) / len(means)
             spread = math.sqrt(sum((value - mean) ** 2 for value in means) / max(len(means) - 1, 1))
             width = 1.96 * spread / math.sqrt(len(means))
-            lines.append(
-                f"{one} over {other}, {name}: {mean:.0%} ± {width:.0%} of {len(means)} questions"
-            )
+            lines.append(f"{one} over {other}, {name}: {mean:.0%} ± {width:.0%} of {len(means)} questions")
     return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     making = commands.add_parser("contexts")
     making.add_argument("out", type=Path)
@@ -192,9 +182,7 @@ def main() -> None:
     comparing.add_argument("other", type=Path)
     given = parser.parse_args()
     if given.command == "contexts":
-        contexts(
-            given.out, given.questions, given.summaries, given.vectors, given.model, given.corpus
-        )
+        contexts(given.out, given.questions, given.summaries, given.vectors, given.model, given.corpus)
     elif given.command == "packets":
         packets(given.out, given.questions, given.first, given.second, given.judges, given.seed)
     elif given.command == "agreement":

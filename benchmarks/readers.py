@@ -61,11 +61,7 @@ class Reader:
         if self.package is not None:
             environ["PYTHONPATH"] = str(self.package)
         self.process = subprocess.Popen(
-            [self.python, "-P", "-c", WORKER],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environ,
+            [self.python, "-P", "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
         )
 
     def read(self, path: Path) -> None:
@@ -129,14 +125,10 @@ def main() -> None:
             f"median, below 0.9 in {sum(share < 0.9 for share in shares.values())} of {len(both)} files"
         )
     for name in ranked[: options.worst]:
-        print(
-            f"  {shares[name]:.3f} {name}: {len(now.texts[name])} and {len(before.texts[name])} characters"
-        )
+        print(f"  {shares[name]:.3f} {name}: {len(now.texts[name])} and {len(before.texts[name])} characters")
     for name in sorted(now.errors.keys() | before.errors.keys()):
         if options.worst and (name in now.errors) != (name in before.errors):
-            print(
-                f"  {name}: now {now.errors.get(name, 'read')}; 0.1.0 {before.errors.get(name, 'read')}"
-            )
+            print(f"  {name}: now {now.errors.get(name, 'read')}; 0.1.0 {before.errors.get(name, 'read')}")
     slow = sorted(now.walls, key=lambda name: now.walls[name], reverse=True)[: options.worst]
     for name in slow:
         print(f"  {now.walls[name]:.2f} s and {before.walls[name]:.2f} s: {name}")

@@ -39,14 +39,7 @@ import corpora
 from graphrag_mcp.query.features import Weights
 
 COLUMNS = (("recall@5", 9), ("recall@20", 9), ("evidence", 8), ("characters", 10), ("ms/call", 8))
-PASSED_ON = (
-    "GRAPHRAG_MCP_",
-    "OPENAI_",
-    "HF_",
-    "PYTHON",
-    "PATH",
-    "HOME",
-)  # of the environment, to the server
+PASSED_ON = ("GRAPHRAG_MCP_", "OPENAI_", "HF_", "PYTHON", "PATH", "HOME")  # of the environment, to the server
 
 
 def plain(text: str) -> str:
@@ -56,16 +49,7 @@ def plain(text: str) -> str:
 def index(name: str, work: Path, data: Path = corpora.DATA) -> tuple[Path, dict]:
     folder = corpora.write_out(name, work / "files", data)
     home = work / f"home-{name}"
-    command = [
-        sys.executable,
-        "-m",
-        "graphrag_mcp",
-        "index",
-        str(folder),
-        "--home",
-        str(home),
-        "--json",
-    ]
+    command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--home", str(home), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr or done.stdout)
@@ -88,9 +72,7 @@ class Tally:
         self.characters += len(context)
         if question["evidence"]:
             text = plain(context)
-            self.evidence += sum(plain(one) in text for one in question["evidence"]) / len(
-                question["evidence"]
-            )
+            self.evidence += sum(plain(one) in text for one in question["evidence"]) / len(question["evidence"])
             self.evident += 1
 
     def figures(self) -> dict[str, float]:
@@ -117,14 +99,9 @@ def rank(home: Path, questions: list[dict], tokens: int, graph: bool = True) -> 
     snapshot = open_snapshot(next(home.rglob("tables")).parent)
     asker = open_asker(snapshot.folder, load(home=home), limited=False)
     weights = Weights() if graph else Weights(named_title=0, title_link=0, shared_name=0)
-    vectors: list[bytes | None] = asker.wait(
-        question_vectors(asker, [one["question"] for one in questions])
-    )
+    vectors: list[bytes | None] = asker.wait(question_vectors(asker, [one["question"] for one in questions]))
     listed = snapshot.rows("passages", "", ["id", "uri", "text"])
-    rows = {
-        row["id"]: (Path(row["uri"]).stem, row["text"], count_tokens(row["text"]))
-        for row in listed.to_pylist()
-    }
+    rows = {row["id"]: (Path(row["uri"]).stem, row["text"], count_tokens(row["text"])) for row in listed.to_pylist()}
     tally = Tally()
     rank.retrieve(snapshot, "warm up", vector=vectors[0])
     for question, vector in zip(questions, vectors, strict=True):
@@ -149,16 +126,12 @@ async def question_vectors(asker: Any, questions: Sequence[str]) -> list[bytes |
     return [(await asker.embed([question], query=True))[0] for question in questions]
 
 
-async def ask(
-    home: Path, folder: Path, tool: str, questions: list[dict], tokens: int
-) -> dict[str, float]:
+async def ask(home: Path, folder: Path, tool: str, questions: list[dict], tokens: int) -> dict[str, float]:
     """The same through a tool of the real server."""
     environment = {name: value for name, value in os.environ.items() if name.startswith(PASSED_ON)}
     command = ["-m", "graphrag_mcp", "serve", "--home", str(home), "--root", str(folder)]
     tally, stems = Tally(), stems_of(home)
-    async with Client(
-        StdioServerParameters(command=sys.executable, args=command, env=environment)
-    ) as client:
+    async with Client(StdioServerParameters(command=sys.executable, args=command, env=environment)) as client:
         for _ in range(2):  # a local model is loaded meanwhile
             await client.call_tool(tool, {"query": "warm up"})
             if os.environ.get("GRAPHRAG_MCP_EMBEDDING_MODEL"):
@@ -182,9 +155,7 @@ def stems_of(home: Path) -> dict[int, str]:
     from graphrag_mcp.store.tables import open_snapshot
 
     snapshot = open_snapshot(next(home.rglob("tables")).parent)
-    uris = {
-        row["id"]: row["uri"] for row in snapshot.rows("documents", "", ["id", "uri"]).to_pylist()
-    }
+    uris = {row["id"]: row["uri"] for row in snapshot.rows("documents", "", ["id", "uri"]).to_pylist()}
     units = snapshot.rows("text_units", "", ["n", "document_id"]).to_pylist()
     return {unit["n"]: Path(uris[unit["document_id"]]).stem for unit in units}
 
@@ -195,57 +166,30 @@ def line(name: str, way: str, documents: int, found: dict[str, float], after: st
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=[])
     parser.add_argument("--tool", default="local_search")
     parser.add_argument("--keep", type=Path, help="keep files and indexes here and use them again")
-    parser.add_argument(
-        "--data", type=Path, default=corpora.DATA, help="a folder of other sets in the same form"
-    )
-    parser.add_argument(
-        "--no-graph", action="store_true", help="also rank by words and vectors alone"
-    )
-    parser.add_argument(
-        "--no-tool", action="store_true", help="only the ranking: a tenth of the time"
-    )
+    parser.add_argument("--data", type=Path, default=corpora.DATA, help="a folder of other sets in the same form")
+    parser.add_argument("--no-graph", action="store_true", help="also rank by words and vectors alone")
+    parser.add_argument("--no-tool", action="store_true", help="only the ranking: a tenth of the time")
     parser.add_argument("--tokens", type=int, default=2_000, help="of a result, for `evidence`")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         work = args.keep or Path(scratch)
-        print(
-            f"{'set':16} {'docs':>5} {'way':8} "
-            + " ".join(f"{key:>{width}}" for key, width in COLUMNS)
-        )
+        print(f"{'set':16} {'docs':>5} {'way':8} " + " ".join(f"{key:>{width}}" for key, width in COLUMNS))
         for name in args.sets or corpora.sets(args.data):
             home, result = index(name, work, args.data)
             questions = corpora.questions(name, args.data)
-            documents, seconds = (
-                result["counts"].get("documents_total", 0),
-                sum(result["seconds"].values()),
-            )
+            documents, seconds = (result["counts"].get("documents_total", 0), sum(result["seconds"].values()))
             print(
-                line(
-                    name,
-                    "rank",
-                    documents,
-                    rank(home, questions, args.tokens),
-                    f"indexed in {seconds:.1f} s CPU",
-                ),
+                line(name, "rank", documents, rank(home, questions, args.tokens), f"indexed in {seconds:.1f} s CPU"),
                 flush=True,
             )
             if args.no_graph:
-                print(
-                    line(
-                        name, "no graph", documents, rank(home, questions, args.tokens, graph=False)
-                    ),
-                    flush=True,
-                )
+                print(line(name, "no graph", documents, rank(home, questions, args.tokens, graph=False)), flush=True)
             if not args.no_tool:
-                found = anyio.run(
-                    ask, home, work / "files" / name, args.tool, questions, args.tokens
-                )
+                found = anyio.run(ask, home, work / "files" / name, args.tool, questions, args.tokens)
                 print(line(name, "tool", documents, found), flush=True)
 
 

@@ -45,15 +45,9 @@ QUESTIONS = [
     ("entertainment", "Which awards were given to films, actors and singers?"),
     ("entertainment", "festivals, tours and concerts"),
     ("tech", "Which threats to computer users are described, and what is advised against each?"),
-    (
-        "politics",
-        "What happened in domestic politics over the time covered: issues, people, deciding events?",
-    ),
+    ("politics", "What happened in domestic politics over the time covered: issues, people, deciding events?"),
     ("business", "Where do articles disagree about the state of the economy?"),
-    (
-        "sport",
-        "Which sporting rivalries run through the collection, and how did they stand at the end?",
-    ),
+    ("sport", "Which sporting rivalries run through the collection, and how did they stand at the end?"),
 ]
 
 
@@ -65,10 +59,7 @@ def main() -> None:
     label = {row["id"]: row["label"] for row in documents(options.set)}
     totals = [0] * 6
     with tempfile.TemporaryDirectory() as scratch:
-        folder, files = (
-            Path(scratch) / "corpora" / "sections",
-            write_out(options.set, Path(scratch)),
-        )
+        folder, files = (Path(scratch) / "corpora" / "sections", write_out(options.set, Path(scratch)))
         index_documents(folder, IndexRequest(paths=(str(files),)), Settings(home=Path(scratch)))
         snapshot = open_snapshot(folder)
         uris = {row["id"]: row["uri"] for row in snapshot.rows("documents").to_pylist()}

@@ -72,9 +72,7 @@ def measure(name: str, data: Path, tokens: int, folder: Path) -> tuple[float, in
     share, characters = 0.0, 0
     for question, evidence, holder in cases[:QUESTIONS]:
         found = local_search(snapshot, question, max_tokens=3_000).citations
-        ids = list(
-            dict.fromkeys([holder, *(citation.uri.rpartition("/")[2] for citation in found)])
-        )
+        ids = list(dict.fromkeys([holder, *(citation.uri.rpartition("/")[2] for citation in found)]))
         ids = ids[:DOCUMENTS]
         draw.shuffle(ids)
         text = get_source(snapshot, ids, query=question, max_tokens=tokens).text

@@ -67,9 +67,7 @@ def searches(store: ObjectStore, folder: Path, documents: int, delay: float) -> 
         reader = machine(folder / f"reader{wait}", "searches", folder)
         for name, question in zip(("cold", "warm"), questions, strict=True):
             print(f"{wait * 1000:3.0f} ms a request, {name}: {timed(reader, store, question)}")
-        size = sum(
-            one.stat().st_size for one in (folder / f"reader{wait}").rglob("*") if one.is_file()
-        )
+        size = sum(one.stat().st_size for one in (folder / f"reader{wait}").rglob("*") if one.is_file())
         print(f"       in its cache: {size / 1e6:.1f} MB")
     store.trouble.delay = 0.0
 
@@ -89,8 +87,7 @@ def commits(store: ObjectStore, folder: Path, writers: int, each: int) -> None:
                 assert base is not None
                 counters = base.counters | {f"by{number}": base.counters.get(f"by{number}", 0) + 1}
                 manifests.commit(
-                    apps[number].folder("notes"),
-                    replace(base, generation=base.generation + 1, counters=counters),
+                    apps[number].folder("notes"), replace(base, generation=base.generation + 1, counters=counters)
                 )
 
     def read(number: int) -> None:
@@ -110,9 +107,7 @@ def commits(store: ObjectStore, folder: Path, writers: int, each: int) -> None:
     kept = readers[0].snapshot("notes").manifest.counters
     made = sum(value for name, value in kept.items() if name.startswith("by"))
     seconds = time.perf_counter() - began
-    print(
-        f"{writers} writers: {made} of {writers * each} commits kept in {seconds:.0f} s;", end=" "
-    )
+    print(f"{writers} writers: {made} of {writers * each} commits kept in {seconds:.0f} s;", end=" ")
     print(f"{len(seen)} looks of {writers} readers, {seen.count(False)} of mixed generations")
 
 

@@ -80,10 +80,7 @@ def locomo_sessions(path: Path) -> None:
         talk = sample["conversation"]
         for name, of in sample["event_summary"].items():
             events[f"{number}-D{name.rpartition('_')[2]}"] = [
-                set(terms(event)) - set(terms(who))
-                for who, all_ in of.items()
-                if who != "date"
-                for event in all_
+                set(terms(event)) - set(terms(who)) for who, all_ in of.items() if who != "date" for event in all_
             ]
         for name in filter(re.compile(r"session_\d+").fullmatch, talk):
             id = f"{number}-D{name[8:]}"
@@ -108,16 +105,12 @@ def locomo_sessions(path: Path) -> None:
     _printed("LoCoMo", len(texts), recall)
 
 
-def _digests(
-    snapshot: Any, texts: list[InlineText], events: dict[str, list[set[str]]], room: int
-) -> None:
+def _digests(snapshot: Any, texts: list[InlineText], events: dict[str, list[set[str]]], room: int) -> None:
     told = []
     for one in texts:
         held = set(terms(digests.digest(snapshot, one.text, "", room)))
         told += [len(words & held) >= 0.4 * len(words) for words in events.get(one.id, ()) if words]
-    print(
-        f"digests of {room} characters tell {100 * sum(told) / len(told):.1f} % of {len(told)} events"
-    )
+    print(f"digests of {room} characters tell {100 * sum(told) / len(told):.1f} % of {len(told)} events")
 
 
 def locomo(path: Path) -> None:
@@ -170,10 +163,7 @@ def longmemeval(path: Path, most: int) -> None:
     days: dict[str, str] = {}
     for one in questions:
         for id, said, turns in zip(
-            one["haystack_session_ids"],
-            one["haystack_dates"],
-            one["haystack_sessions"],
-            strict=True,
+            one["haystack_session_ids"], one["haystack_dates"], one["haystack_sessions"], strict=True
         ):
             if id in texts or (most and len(texts) >= most):
                 continue
@@ -182,9 +172,7 @@ def longmemeval(path: Path, most: int) -> None:
             texts[id] = InlineText(text, id, id, {"date": said})
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "corpora" / "sessions"
-        index_documents(
-            folder, IndexRequest(texts=tuple(texts.values())), Settings(home=Path(home))
-        )
+        index_documents(folder, IndexRequest(texts=tuple(texts.values())), Settings(home=Path(home)))
         _recall(open_snapshot(folder), questions, days)
 
 
@@ -200,9 +188,7 @@ def _recall(snapshot: Any, questions: list[dict[str, Any]], days: dict[str, str]
         if one["question_type"] == "knowledge-update":
             right = sorted(wanted, key=days.__getitem__)
             shown = [top.get(id, "") for id in right]
-            ordered.append(
-                all(shown) and all(a < b for a, b in zip(shown, shown[1:], strict=False))
-            )
+            ordered.append(all(shown) and all(a < b for a, b in zip(shown, shown[1:], strict=False)))
     _printed("LongMemEval", len(days), recall)
     print(f"updates with all sessions found and ordered: {sum(ordered) / max(len(ordered), 1):.1%}")
 

@@ -49,10 +49,7 @@ def graph(count: int, draw: random.Random) -> dict[tuple[int, int], float]:
 def rows_of(name: str, rows: list[dict]) -> tables.Change:
     schema = TABLES[name]
     empty = {pa.string(): "", pa.int64(): 0, pa.float64(): 0.0, pa.bool_(): False}
-    filled = [
-        {field.name: row.get(field.name, empty.get(field.type, [])) for field in schema}
-        for row in rows
-    ]
+    filled = [{field.name: row.get(field.name, empty.get(field.type, [])) for field in schema} for row in rows]
     return tables.Change(rows=pa.Table.from_pylist(filled, schema))
 
 
@@ -64,9 +61,7 @@ def write(folder: Path, count: int) -> None:
         degree[one] += 1
         degree[other] += 1
     unit = [content_id("unit", str(at)) for at in range(count // 5)]
-    document = [
-        content_id("document", str(at)) for at in range(len(unit) // UNITS_PER_DOCUMENT + 1)
-    ]
+    document = [content_id("document", str(at)) for at in range(len(unit) // UNITS_PER_DOCUMENT + 1)]
     entity = [content_id("entity", f"entity {at}") for at in range(count)]
     community = [content_id("community", str(at)) for at in range(count // GROUP)]
     top = [content_id("top", str(at)) for at in range(len(community) // 50 + 1)]
@@ -108,13 +103,7 @@ def write(folder: Path, count: int) -> None:
             }
         )
     tree = [
-        {
-            "id": id,
-            "n": at + 1,
-            "level": 0,
-            "size": 50 * GROUP,
-            "children": community[50 * at : 50 * at + 50],
-        }
+        {"id": id, "n": at + 1, "level": 0, "size": 50 * GROUP, "children": community[50 * at : 50 * at + 50]}
         for at, id in enumerate(top)
     ]
     tree += [
@@ -130,25 +119,17 @@ def write(folder: Path, count: int) -> None:
     ]
     changes = {
         "documents": [
-            {"id": id, "n": at + 1, "uri": f"f/{at}.md", "title": f"File {at}"}
-            for at, id in enumerate(document)
+            {"id": id, "n": at + 1, "uri": f"f/{at}.md", "title": f"File {at}"} for at, id in enumerate(document)
         ],
         "text_units": [
-            {
-                "id": id,
-                "n": at + 1,
-                "document_id": document[at // UNITS_PER_DOCUMENT],
-                "char_end": 80,
-                "text": "Text.",
-            }
+            {"id": id, "n": at + 1, "document_id": document[at // UNITS_PER_DOCUMENT], "char_end": 80, "text": "Text."}
             for at, id in enumerate(unit)
         ],
         "entities": entities,
         "relationships": relationships,
         "communities": tree,
         "memberships": [
-            {"entity_id": id, "path": [top[at // GROUP // 50], community[at // GROUP]]}
-            for at, id in enumerate(entity)
+            {"entity_id": id, "path": [top[at // GROUP // 50], community[at // GROUP]]} for at, id in enumerate(entity)
         ],
         "reports": [
             {
@@ -162,9 +143,7 @@ def write(folder: Path, count: int) -> None:
             for row in tree
         ],
     }
-    versions = tables.apply(
-        folder, None, {name: rows_of(name, rows) for name, rows in changes.items()}
-    )
+    versions = tables.apply(folder, None, {name: rows_of(name, rows) for name, rows in changes.items()})
     counters = {"entities": count, "relationships": len(pairs)}
     manifests.commit(folder, manifests.Manifest("walks", 1, tables=versions, counters=counters))
     print(f"{count:,} entities, {len(pairs):,} relationships, largest degree {max(degree):,}")
@@ -178,17 +157,13 @@ def measure(name: str, calls: list[Callable[[], object]]) -> None:
         wall.append(1000 * (time.perf_counter() - began))
         cpu.append(1000 * (time.process_time() - used))
     counted = ", ".join(f"{states.count(one)} {one}" for one in sorted(set(states)))
-    shown = [
-        sorted(values)[int(len(values) * part)] for values in (wall, cpu) for part in (0.5, 0.95)
-    ]
+    shown = [sorted(values)[int(len(values) * part)] for values in (wall, cpu) for part in (0.5, 0.95)]
     figures = " ".join(f"{value:7.1f}" for value in shown)
     print(f"{name:34} {figures}   {counted}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--entities", type=int, default=100_000)
     parser.add_argument("--keep", type=Path, help="keep the corpus here and use it again")
     options = parser.parse_args()
@@ -201,9 +176,7 @@ def main() -> None:
         began = time.perf_counter()
         snapshot = tables.open_snapshot(folder)
         explore_graph(snapshot, "e1")
-        print(
-            f"open and first call {1000 * (time.perf_counter() - began):.0f} ms, import of LanceDB included"
-        )
+        print(f"open and first call {1000 * (time.perf_counter() - began):.0f} ms, import of LanceDB included")
         count = snapshot.count("entities")
         draw = random.Random(3)
         some = [f"e{draw.randrange(200, count - 100) + 1}" for _ in range(40)]
@@ -217,9 +190,7 @@ def main() -> None:
         measure("2 hops around a hub", walks([(f"e{at}", "") for at in range(1, 11)], 2))
         measure("path between any two", walks(list(zip(some, reversed(some), strict=True))[:20]))
         measure("path from any to a hub", walks([(one, "e3") for one in some[:20]]))
-        measure(
-            "path between hubs", walks([(f"e{a}", f"e{b}") for a in (1, 2, 3) for b in (4, 5, 6)])
-        )
+        measure("path between hubs", walks([(f"e{a}", f"e{b}") for a in (1, 2, 3) for b in (4, 5, 6)]))
         measure("no path (an island)", walks([(one, f"e{count}") for one in some[:20]]))
         measure("a name", walks([(f"Entity {at}", "") for at in range(1000, 1020)]))
         measure("overview", walks([("", "")] * 10))

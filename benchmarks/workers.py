@@ -30,11 +30,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 import large
 
 TURN = 5.0  # seconds that one server is measured at a time
-HELLO = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "load", "version": "1"},
-}
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}
 
 
 class Caller:
@@ -46,9 +42,7 @@ class Caller:
 
     async def connect(self) -> None:
         """A new connection for the same session: the server closes those that are idle for 5 s."""
-        self.reader, self.writer = await asyncio.open_connection(
-            "127.0.0.1", self.port, limit=1 << 24
-        )
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 24)
 
     async def open(self) -> None:
         await self.connect()
@@ -88,11 +82,7 @@ class Caller:
             ],
             (40, 30, 15, 10, 5),
         )[0]
-        message = {
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments},
-        }
+        message = {"id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
         status, text = await self.ask(message)
         return status == 200 and b'"isError":true' not in text
 
@@ -157,8 +147,7 @@ async def measure(
     servers: dict[int, tuple[subprocess.Popen, int]], clients: int, seconds: float, words: list[str]
 ) -> dict[int, tuple[list[float], float, int, float]]:
     callers = {
-        workers: [Caller(port, number, words) for number in range(clients)]
-        for workers, (_, port) in servers.items()
+        workers: [Caller(port, number, words) for number in range(clients)] for workers, (_, port) in servers.items()
     }
     for several in callers.values():
         await asyncio.gather(*(caller.open() for caller in several))
@@ -183,9 +172,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument(
-        "--home", type=Path, help="an index of large.py's documents, made if absent"
-    )
+    parser.add_argument("--home", type=Path, help="an index of large.py's documents, made if absent")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         work = Path(scratch)
@@ -195,13 +182,9 @@ def main() -> None:
         words = [path.read_text("utf-8").split(": ", 1)[1].splitlines()[0] for path in texts]
         if not (home / "corpora").exists():
             indexing = [sys.executable, "-m", "graphrag_mcp", "index", str(files)]
-            done = subprocess.run(
-                [*indexing, "--home", str(home), "--json"], cwd=ROOT, stdout=subprocess.DEVNULL
-            )
+            done = subprocess.run([*indexing, "--home", str(home), "--json"], cwd=ROOT, stdout=subprocess.DEVNULL)
             assert done.returncode == 0
-        servers = {
-            number: started(home, number, work / f"{number}.log") for number in options.workers
-        }
+        servers = {number: started(home, number, work / f"{number}.log") for number in options.workers}
         try:
             found = asyncio.run(measure(servers, options.clients, options.seconds, words))
             print(f"{len(texts):,} documents, {options.clients} clients, {os.cpu_count()} cores")

@@ -42,28 +42,15 @@ from graphrag_mcp.types import IndexRequest
 from tests.support.openai_server import openai_server
 from tests.support.promises import doctor
 
-OFF = Settings(
-    **{**EAGER, "embedding_model": ""}
-)  # what was bought is looked up, nothing can be bought
-KINDS = (
-    "truth",
-    "data",
-    "_indices",
-    "_versions",
-    "_deletions",
-    "_transactions",
-    "files",
-    "generations",
-)
+OFF = Settings(**{**EAGER, "embedding_model": ""})  # what was bought is looked up, nothing can be bought
+KINDS = ("truth", "data", "_indices", "_versions", "_deletions", "_transactions", "files", "generations")
 
 
 def build(home: Path, documents: int = 12) -> Path:
     """An index made with a model, with a history: documents added, changed, removed."""
     folder, docs = home / "kb", write_documents(home / "docs", documents)
     with openai_server(demo) as server:
-        settings = Settings(
-            **{**EAGER, "chat_model": "m", "base_url": server.url, "max_retries": 0}
-        )
+        settings = Settings(**{**EAGER, "chat_model": "m", "base_url": server.url, "max_retries": 0})
         for step in range(4):
             request = IndexRequest(paths=(str(docs),), method="llm")
             done = index_documents(folder, request, settings)
@@ -89,9 +76,7 @@ def files(folder: Path) -> list[Path]:
     return [
         path
         for path in found
-        if path.relative_to(folder).parts[0] not in left_out
-        and path.name != manifests.HINT
-        and path.stat().st_size
+        if path.relative_to(folder).parts[0] not in left_out and path.name != manifests.HINT and path.stat().st_size
     ]
 
 
@@ -99,10 +84,7 @@ def places(folder: Path, count: int, each: int, seed: int) -> list[tuple[Path, i
     chance = random.Random(seed)
     there = files(folder)
     sizes = [path.stat().st_size for path in there]
-    chosen = [
-        (path, chance.randrange(path.stat().st_size))
-        for path in chance.choices(there, sizes, k=count)
-    ]
+    chosen = [(path, chance.randrange(path.stat().st_size)) for path in chance.choices(there, sizes, k=count)]
     by_kind: dict[str, list[Path]] = {}
     for path in there:
         by_kind.setdefault(kind(path, folder), []).append(path)
@@ -147,9 +129,7 @@ def contents(folder: Path) -> dict[str, set[str]]:
         except GraphRAGError:
             continue
     try:
-        shown["truth"] = set(
-            map(repr, segment_store.load(folder, snapshot.manifest, "documents").to_pylist())
-        )
+        shown["truth"] = set(map(repr, segment_store.load(folder, snapshot.manifest, "documents").to_pylist()))
     except GraphRAGError:
         shown["truth"] = set()
     return shown | {"answers": answers(folder)}
@@ -166,9 +146,7 @@ def answers(folder: Path) -> set[str]:
         book.close()
 
 
-def try_all(
-    folder: Path, chosen: list[tuple[Path, int]], serve: bool = True, seed: int = 0
-) -> dict[str, Counter[str]]:
+def try_all(folder: Path, chosen: list[tuple[Path, int]], serve: bool = True, seed: int = 0) -> dict[str, Counter[str]]:
     """kind -> how many flips were found, harmless, missed; and `wrong`: rows served that are not
     the index's.
     """
@@ -184,17 +162,10 @@ def try_all(
             counts["found" if found else "harmless" if same else "missed"] += 1
             if not found and not same:
                 print("missed:", path.relative_to(folder), place)
-            wrong = {
-                table: rows - right[table] for table, rows in now.items() if rows - right[table]
-            }
+            wrong = {table: rows - right[table] for table, rows in now.items() if rows - right[table]}
             if wrong:
                 counts["wrong"] += 1
-                print(
-                    "served:",
-                    path.relative_to(folder),
-                    place,
-                    {table: len(rows) for table, rows in wrong.items()},
-                )
+                print("served:", path.relative_to(folder), place, {table: len(rows) for table, rows in wrong.items()})
     like_a_new_process(folder)
     return told
 
@@ -215,18 +186,14 @@ def mend(folder: Path, chosen: list[tuple[Path, int]], seed: int = 0) -> list[st
         raw[place] ^= 1 << chance.randrange(8)
         path.write_bytes(raw)
         like_a_new_process(folder)
-        left = [
-            found for found in doctor(folder, repair=True, rebuild=rebuild) if not found.repaired
-        ]
+        left = [found for found in doctor(folder, repair=True, rebuild=rebuild) if not found.repaired]
         like_a_new_process(folder)
         where = f"{path.relative_to(folder)} {place}"
         if left or doctor(folder):
             bad.append(f"{where}: {[*left, *doctor(folder)][:3]}")
             continue
         now = digest(open_snapshot(folder))
-        if (
-            "memberships" in where
-        ):  # what communities were before is lost: they are clustered as for the first time
+        if "memberships" in where:  # what communities were before is lost: they are clustered as for the first time
             wanted["communities"] = now["communities"]
         if now != wanted:
             bad.append(f"{where}: another digest")
@@ -236,27 +203,21 @@ def mend(folder: Path, chosen: list[tuple[Path, int]], seed: int = 0) -> list[st
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("places", 200), ("each", 25), ("repairs", 12), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as home:
         folder = build(Path(home))
-        print(
-            f"{len(files(folder))} files, {sum(path.stat().st_size for path in files(folder)):,} bytes"
-        )
+        print(f"{len(files(folder))} files, {sum(path.stat().st_size for path in files(folder)):,} bytes")
         total: Counter[str] = Counter()
         for count, each in ((options.places, 0), (0, options.each)):
             began = time.monotonic()
             told = try_all(folder, places(folder, count, each, options.seed), seed=options.seed)
             print(f"\n{'by kind' if each else 'over all bytes'}, {time.monotonic() - began:.0f} s")
             for name, counts in sorted(told.items()):
-                print(
-                    f"  {name:15} " + ", ".join(f"{what} {n}" for what, n in sorted(counts.items()))
-                )
+                print(f"  {name:15} " + ", ".join(f"{what} {n}" for what, n in sorted(counts.items())))
                 total.update(counts)
         bad = mend(folder, places(folder, options.repairs, 2, options.seed + 1), options.seed)
         print("\nrepaired, each clean and with the same digest" if not bad else "\n".join(bad))

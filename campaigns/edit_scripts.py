@@ -39,15 +39,7 @@ from tests.support.promises import doctor
 
 FIRST = "Ada Brynn Corvin Della Edda Falk Greta Hollis Ingrid Jonas Kira Lorne Mira Nils Orla Petra".split()
 LAST = "Ashdown Brandt Castellan Drury Ekholm Farrow Gale Hargreave Imrie Jessop".split()
-THINGS = [
-    "Harbour Trust",
-    "Corrie Accord",
-    "Meridian Tern",
-    "buoy B12",
-    "Royal Society (RS)",
-    "RS",
-    "《工程控制论》",
-]
+THINGS = ["Harbour Trust", "Corrie Accord", "Meridian Tern", "buoy B12", "Royal Society (RS)", "RS", "《工程控制论》"]
 KINDS = ("content", "communities")
 
 
@@ -76,12 +68,8 @@ def document(rng: random.Random, circle: int = -1) -> str:
     return f"# {person(rng)}\n\n{body}\n"
 
 
-def put(
-    folder: Path, *paths: Path, texts: Sequence[InlineText] = (), recluster: bool = False
-) -> None:
-    request = IndexRequest(
-        tuple(map(str, paths)), tuple(texts), recluster=recluster, remove_missing=True
-    )
+def put(folder: Path, *paths: Path, texts: Sequence[InlineText] = (), recluster: bool = False) -> None:
+    request = IndexRequest(tuple(map(str, paths)), tuple(texts), recluster=recluster, remove_missing=True)
     result = index_documents(folder, request, Settings())
     assert result.status == "done" and not result.errors, result
 
@@ -96,11 +84,7 @@ def digests(folder: Path) -> dict[str, str]:
 def edit(rng: random.Random, folder: Path) -> None:
     """One random edit of a folder of files."""
     files = sorted(path for path in folder.rglob("*.md"))
-    what = (
-        rng.choice(["add", "edit", "rename", "delete", "move", "touch", "copy"])
-        if len(files) > 2
-        else "add"
-    )
+    what = rng.choice(["add", "edit", "rename", "delete", "move", "touch", "copy"]) if len(files) > 2 else "add"
     path = rng.choice(files) if files else folder
     new = folder / rng.choice(["", "sub", "sub/deep"]) / f"f{rng.randrange(10**6)}.md"
     new.parent.mkdir(parents=True, exist_ok=True)
@@ -108,9 +92,7 @@ def edit(rng: random.Random, folder: Path) -> None:
         new.write_text(document(rng), "utf-8")
     elif what == "edit":
         paragraphs = path.read_text("utf-8").split("\n\n")
-        paragraphs[rng.randrange(len(paragraphs))] = " ".join(
-            sentence(rng) for _ in range(rng.randint(0, 3))
-        )
+        paragraphs[rng.randrange(len(paragraphs))] = " ".join(sentence(rng) for _ in range(rng.randint(0, 3)))
         path.write_text("\n\n".join(paragraphs) or "x", "utf-8")
     elif what == "delete":
         path.unlink()
@@ -156,9 +138,7 @@ def script(home: Path, seed: int) -> list[str]:
     (docs / "extra.md").write_text(document(rng), "utf-8")
     put(folder, docs, texts=extra)
     (docs / "extra.md").unlink()
-    put(
-        folder, docs, texts=[InlineText("Nothing.", text.id) for text in extra]
-    )  # B is taken out of the graph
+    put(folder, docs, texts=[InlineText("Nothing.", text.id) for text in extra])  # B is taken out of the graph
     put(home / "fresh", texts=[InlineText("Nothing.", text.id) for text in extra])
     wanted = digests(home / "fresh")
     wrong += ["(A+B)-B is not A"] if digests(folder)["content"] != wanted["content"] else []
@@ -166,9 +146,7 @@ def script(home: Path, seed: int) -> list[str]:
         put(one, docs, recluster=True)
     if digests(folder) != digests(home / "fresh"):
         wrong.append("communities after recluster are not those of a fresh index")
-    return wrong + [
-        f"doctor: {found.kind} {found.what}" for found in doctor(folder) if not found.remark
-    ]
+    return wrong + [f"doctor: {found.kind} {found.what}" for found in doctor(folder) if not found.remark]
 
 
 CHILD = (
@@ -188,29 +166,18 @@ def orders(home: Path, seed: int) -> list[str]:
     put(home / "all", texts=texts)
     for start in range(0, 8, 3):
         put(home / "portions", texts=shuffled[start : start + 3])
-    built = {
-        "seed1": ("1", [texts]),
-        "seed2": ("77", [shuffled]),
-        "many": ("5", [shuffled[:3], shuffled[3:]]),
-    }
+    built = {"seed1": ("1", [texts]), "seed2": ("77", [shuffled]), "many": ("5", [shuffled[:3], shuffled[3:]])}
     for name, (hash_seed, parts) in built.items():
         for part in parts:
             command = [sys.executable, "-c", CHILD, str(ROOT), str(home / name)]
             given = json.dumps([(text.text, text.id) for text in part])
             environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-            subprocess.run(
-                command, check=True, text=True, timeout=120, input=given, env=environment
-            )
+            subprocess.run(command, check=True, text=True, timeout=120, input=given, env=environment)
     names = ["all", "portions", "seed1", "seed2", "many"]
     for name in names:
         put(home / name, recluster=True)
     found = {name: digests(home / name) for name in names}
-    return [
-        f"{kind} of {name} differs"
-        for name in names
-        for kind in KINDS
-        if found[name][kind] != found["all"][kind]
-    ]
+    return [f"{kind} of {name} differs" for name in names for kind in KINDS if found[name][kind] != found["all"][kind]]
 
 
 # ---- a long row of small edits --------------------------------------------------------------------------
@@ -232,9 +199,7 @@ def touched(before: Snapshot, after: Snapshot) -> set[str]:
             }
             for snapshot in (before, after)
         )
-        for id in old.keys() ^ new.keys() | {
-            id for id in old.keys() & new.keys() if old[id] != new[id]
-        }:
+        for id in old.keys() ^ new.keys() | {id for id in old.keys() & new.keys() if old[id] != new[id]}:
             found.update((old.get(id) or new[id])[1:])
     return found
 
@@ -251,11 +216,7 @@ def row_of_edits(home: Path, documents: int, edits: int, seed: int, named: str =
     before, changed, near = open_snapshot(folder), 0.0, 0.0
     for _ in range(edits):
         path, other = rng.choice(files), rng.choice(files)
-        more = (
-            rng.choice(other.read_text("utf-8").split("\n\n"))
-            if named
-            else sentence(rng, files.index(path))
-        )
+        more = rng.choice(other.read_text("utf-8").split("\n\n")) if named else sentence(rng, files.index(path))
         path.write_text(f"{path.read_text('utf-8')}\n\n{more}\n", "utf-8")
         put(folder, docs)
         after = open_snapshot(folder)
@@ -274,22 +235,10 @@ def row_of_edits(home: Path, documents: int, edits: int, seed: int, named: str =
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name, default in (
-        ("scripts", 500),
-        ("edits", 100),
-        ("documents", 120),
-        ("seed", 0),
-        ("minutes", 0),
-    ):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in (("scripts", 500), ("edits", 100), ("documents", 120), ("seed", 0), ("minutes", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument(
-        "--set",
-        default="",
-        help="an evaluation set for the edits in a row, instead of made-up text",
-    )
+    parser.add_argument("--set", default="", help="an evaluation set for the edits in a row, instead of made-up text")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     wrong, done, end = [], 0, time.monotonic() + 60 * (options.minutes or 10**6)
@@ -297,9 +246,7 @@ def main() -> int:
         if time.monotonic() > end:
             break
         with tempfile.TemporaryDirectory() as home:
-            bad = script(Path(home), number) + (
-                orders(Path(home) / "orders", number) if number % 20 == 0 else []
-            )
+            bad = script(Path(home), number) + (orders(Path(home) / "orders", number) if number % 20 == 0 else [])
         wrong += [f"script {number}: {one}" for one in bad]
         done += 1
         for one in bad:
@@ -307,9 +254,7 @@ def main() -> int:
     print(f"{done} scripts, {len(wrong)} faults")
     with tempfile.TemporaryDirectory() as home:
         if options.edits:
-            wrong += row_of_edits(
-                Path(home), options.documents, options.edits, options.seed, options.set
-            )
+            wrong += row_of_edits(Path(home), options.documents, options.edits, options.seed, options.set)
     print("\n".join(wrong) or "nothing is wrong")
     return 1 if wrong else 0
 

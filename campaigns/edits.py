@@ -80,10 +80,7 @@ def one_edit(rng: random.Random, kb: Path, ids: list[str], step: int) -> str:
     op, *targets = random_edit(rng, kb, ids, step)
     fields = {"update": rng.choice(FIELDS[:2]), "rename": {"title": f"Name {step}"}}.get(op, {})
     if op in ("update", "delete") and rng.random() < 0.5:
-        targets, fields = (
-            [a_relationship(rng, kb)],
-            rng.choice(FIELDS[::2]) if op == "update" else {},
-        )
+        targets, fields = ([a_relationship(rng, kb)], rng.choice(FIELDS[::2]) if op == "update" else {})
     before = content(kb)
     try:
         tried = do(kb, op, *targets, dry_run=True, **fields)
@@ -111,9 +108,7 @@ def one_edit(rng: random.Random, kb: Path, ids: list[str], step: int) -> str:
 def a_relationship(rng: random.Random, kb: Path) -> Target:
     snapshot = open_snapshot(kb)
     row = rng.choice(sorted(snapshot.rows("relationships").to_pylist(), key=lambda row: row["id"]))
-    ends = snapshot.by_key(
-        "entities", [row["source_id"], row["target_id"]], "id", ["key", "title"]
-    ).to_pylist()
+    ends = snapshot.by_key("entities", [row["source_id"], row["target_id"]], "id", ["key", "title"]).to_pylist()
     return Target(tuple(one["key"] for one in ends), tuple(one["title"] for one in ends))
 
 

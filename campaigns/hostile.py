@@ -64,12 +64,8 @@ def one(name: str, work: Path, heavy: bool = True, planted: str = "") -> dict[st
     try:
         result = json.loads(out)
     except ValueError:
-        return record | {
-            "wrong": f"crashed with status {process.returncode}: {err.decode()[-300:]}"
-        }
-    said = [error["reason"] for error in result["errors"]] + [
-        f"{n} {why}" for why, n in result["skipped"].items()
-    ]
+        return record | {"wrong": f"crashed with status {process.returncode}: {err.decode()[-300:]}"}
+    said = [error["reason"] for error in result["errors"]] + [f"{n} {why}" for why, n in result["skipped"].items()]
     said += [f"{result['counts']['added']} documents, {result['counts']['text_units']} text units"]
     record["said"] = "; ".join(said)
     accounted = len(result["errors"]) + sum(result["skipped"].values()) + result["counts"]["added"]
@@ -84,14 +80,7 @@ def races(swaps: int) -> list[str]:
     """Each swap so often, while another thread reads; what was wrong."""
     import pytest
 
-    tests = [
-        str(ROOT / "tests/sources/test_escape.py"),
-        "-k",
-        "swap",
-        f"--rootdir={ROOT}",
-        "-p",
-        "no:cacheprovider",
-    ]
+    tests = [str(ROOT / "tests/sources/test_escape.py"), "-k", "swap", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
     code = pytest.main(["-q", *tests], plugins=[_More(swaps)])
     return [] if code == 0 else [f"races ended with status {int(code)}"]
 
@@ -120,10 +109,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as work:
             records.append(record := one(name, Path(work)))
         figures = f"{record['seconds']:>6} s ({record['wall']:>5}) {record['MB']:>5} MB"
-        print(
-            f"{figures}  {record['wrong'] or 'ok':<8} {name!r}: {str(record['said'])[:110]}",
-            flush=True,
-        )
+        print(f"{figures}  {record['wrong'] or 'ok':<8} {name!r}: {str(record['said'])[:110]}", flush=True)
     wrong = [f"{record['name']!r}: {record['wrong']}" for record in records if record["wrong"]]
     if options.swaps and not options.names:
         wrong += races(options.swaps)

@@ -71,9 +71,7 @@ def quiet() -> None:
 
 
 def note(number: int) -> InlineText:
-    return InlineText(
-        document(random.Random(number)) + f"\n\nThis is note {number}.", f"note{number % 30}"
-    )
+    return InlineText(document(random.Random(number)) + f"\n\nThis is note {number}.", f"note{number % 30}")
 
 
 # ---- victims ------------------------------------------------------------------------------------------
@@ -125,10 +123,7 @@ def calling(home: str, said: str, first: int) -> None:
     settings = Settings(home=Path(home))
     with open(said, "a") as file, start.keeping(settings):
         for number in range(first, first + 1000, 3):
-            begun = [
-                start.start(settings, "kb", IndexRequest(texts=(note(number + at),)))
-                for at in range(3)
-            ]
+            begun = [start.start(settings, "kb", IndexRequest(texts=(note(number + at),))) for at in range(3)]
             for at, job in enumerate(begun):
                 file.write(f"begun {job.job_id}\n")
                 file.flush()
@@ -150,9 +145,7 @@ class Death:
         return self.status == -signal.SIGKILL
 
 
-def killed(
-    target: Callable[..., None], delay: float, *arguments: Any, after: Callable[[], bool]
-) -> Death:
+def killed(target: Callable[..., None], delay: float, *arguments: Any, after: Callable[[], bool]) -> Death:
     """Start a victim, wait until `after`, and kill it `delay` seconds later."""
     victim = CONTEXT.Process(target=target, args=arguments)
     victim.start()
@@ -202,9 +195,7 @@ def missing(folder: Path, acknowledged: list[int]) -> list[str]:
     for id, number in last.items():
         there = held.get(f"text:note{id}", "").rpartition("This is note ")[2].rstrip(".\n")
         if not there.isdigit() or int(there) < number:
-            lost.append(
-                f"note {number} was acknowledged and is not there ({there or 'nothing'} is)"
-            )
+            lost.append(f"note {number} was acknowledged and is not there ({there or 'nothing'} is)")
     return lost
 
 
@@ -245,11 +236,7 @@ class Campaign:
     def count(self, kind: str, death: Death) -> list[str]:
         """Count a kill, when it was one; what is wrong with a victim that ended by itself."""
         self.kills[kind] += death.by_kill
-        return (
-            []
-            if death.by_kill or death.status == 0
-            else [f"the victim failed by itself (status {death.status})"]
-        )
+        return [] if death.by_kill or death.status == 0 else [f"the victim failed by itself (status {death.status})"]
 
     def fresh(self) -> dict[str, str]:
         shutil.rmtree(self.home / "fresh", ignore_errors=True)
@@ -272,13 +259,7 @@ class Campaign:
         folder.mkdir(exist_ok=True)
         before = _times(folder)
         began = lambda: _times(folder) != before  # noqa: E731
-        death = killed(
-            indexing,
-            self.rng.random() * self.seconds[kind],
-            str(folder),
-            str(self.docs),
-            after=began,
-        )
+        death = killed(indexing, self.rng.random() * self.seconds[kind], str(folder), str(self.docs), after=began)
         # As long as a run takes: one that ended says how long, and after a kill it may be longer.
         self.seconds[kind] = 1.1 * self.seconds[kind] if death.by_kill else max(death.lived, 0.2)
         wrong = self.count(kind, death) + sound(folder)
@@ -301,18 +282,12 @@ class Campaign:
         """What was acknowledged last, or the one after it, is there; gone on with, it is a fresh
         import.
         """
-        folder, said, variants = (
-            self.home / "imports",
-            self.home / "imported",
-            self.home / "variants",
-        )
+        folder, said, variants = (self.home / "imports", self.home / "imported", self.home / "variants")
         if not variants.exists():
             exported(self.home / "exported", variants)
         count = len(lines(said))
         began = lambda: len(lines(said)) > count  # noqa: E731
-        death = killed(
-            importing, 2 * self.rng.random(), str(folder), str(said), str(variants), after=began
-        )
+        death = killed(importing, 2 * self.rng.random(), str(folder), str(said), str(variants), after=began)
         last = int(lines(said)[-1])
         wrong, there = self.count("imports", death) + sound(folder), texts(folder)
         wanted = [texts_of(variants / str((last + step) % VARIANTS)) for step in (0, 1)]
@@ -334,9 +309,7 @@ class Campaign:
         try:
             count = len(lines(said))
             begun = lambda: len(lines(said)) > count + 1  # noqa: E731
-            death = killed(
-                calling, self.rng.random(), str(home), str(said), self.first, after=begun
-            )
+            death = killed(calling, self.rng.random(), str(home), str(said), self.first, after=begun)
             at, taken = time.monotonic(), False
             self.first += 3000 - self.first % 30
             wrong = self.count("jobs", death) + missing(folder, acknowledged(said))
@@ -351,9 +324,7 @@ class Campaign:
                     break
                 time.sleep(0.02)
             bad = [id for id in named if queue.load(home, id).status != "done"]
-            wrong += [
-                f"{id}: {queue.load(home, id).status} {queue.load(home, id).error}" for id in bad
-            ]
+            wrong += [f"{id}: {queue.load(home, id).status} {queue.load(home, id).error}" for id in bad]
         finally:
             other.kill()
             other.join()
@@ -366,9 +337,7 @@ def _times(folder: Path) -> list[int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kinds", default=",".join(KINDS))
     for name, default in (("kills", 500), ("seed", 0), ("minutes", 0)):
         parser.add_argument(f"--{name}", type=int, default=default)
@@ -377,19 +346,13 @@ def main() -> int:
     quiet()
     CONTEXT.set_forkserver_preload(["campaigns.kills", "lancedb", "graspologic_native", "numpy"])
     with tempfile.TemporaryDirectory() as place:
-        wrong, done = campaign(
-            Path(place), options.kills, options.kinds.split(","), options.seed, options.minutes
-        )
-    print(
-        f"{sum(done.values())} kills ({', '.join(f'{count} {kind}' for kind, count in done.items())})"
-    )
+        wrong, done = campaign(Path(place), options.kills, options.kinds.split(","), options.seed, options.minutes)
+    print(f"{sum(done.values())} kills ({', '.join(f'{count} {kind}' for kind, count in done.items())})")
     print("\n".join(wrong) or "nothing is wrong")
     return 1 if wrong else 0
 
 
-def campaign(
-    place: Path, kills: int, kinds: list[str], seed: int, minutes: int = 0
-) -> tuple[list[str], Counter[str]]:
+def campaign(place: Path, kills: int, kinds: list[str], seed: int, minutes: int = 0) -> tuple[list[str], Counter[str]]:
     """So many kills, of the kinds in turn; what was wrong, and how many of each there were."""
     row, wrong = Campaign(place, seed), []
     done = row.kills
@@ -406,9 +369,7 @@ def campaign(
         wrong.append(f"only {done.total()} of {kills} victims were alive when they were killed")
     if row.takeovers:
         taken = sorted(row.takeovers)
-        print(
-            f"taken over after {taken[len(taken) // 2]:.2f} s (median), {taken[-1]:.2f} s (longest)"
-        )
+        print(f"taken over after {taken[len(taken) // 2]:.2f} s (median), {taken[-1]:.2f} s (longest)")
     if done["notes"]:
         put(place / "notes", texts=[note(number) for number in range(30)])
         put(place / "whole", texts=[note(number) for number in range(30)])

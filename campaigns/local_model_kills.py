@@ -68,9 +68,7 @@ class Sent:
 def question(body: dict[str, Any]) -> str:
     """The key that the reply cache knows the question by, also of its second try."""
     schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
-    told = [
-        Message(one["role"], one["content"].partition(SECOND_TRY)[0]) for one in body["messages"]
-    ]
+    told = [Message(one["role"], one["content"].partition(SECOND_TRY)[0]) for one in body["messages"]]
     return key_of(told, schema)
 
 
@@ -154,9 +152,7 @@ class Campaign:
         command = [sys.executable, "-m", "graphrag_mcp", "index", str(self.files), *options]
         # Files, since the result of 400 documents is longer than the buffer of a pipe.
         with (self.work / "stdout").open("w") as output, (self.work / "stderr").open("w") as errors:
-            return subprocess.Popen(
-                command, env=self.environment, text=True, stdout=output, stderr=errors
-            )
+            return subprocess.Popen(command, env=self.environment, text=True, stdout=output, stderr=errors)
 
     def turn(self, until: float, most: float) -> dict[str, Any] | None:
         """One process, killed at a random moment before `until`; its result when it came to its end."""
@@ -193,17 +189,13 @@ class Campaign:
             process.wait()
             self.again += sum(key in settled for key in self.sent.keys[before:])
             done = len(kept(self.corpus("killed")))
-            print(
-                f"{self.kills} kills, {len(self.sent.keys)} questions, {done} settled", flush=True
-            )
+            print(f"{self.kills} kills, {len(self.sent.keys)} questions, {done} settled", flush=True)
 
     def run(self, minutes: float, most: float) -> list[str]:
         """What was broken."""
         began, result = time.monotonic(), None
         until, last = began + 60 * minutes, began + 60 * most
-        while result is None or (
-            self.server.process and set(result["pending"]) - set(result["refused"])
-        ):
+        while result is None or (self.server.process and set(result["pending"]) - set(result["refused"])):
             result = self.turn(until, last)
         seconds = time.monotonic() - began
         corpus, calm, before = self.corpus("killed"), self.corpus("calm"), len(self.sent.keys)
@@ -241,11 +233,9 @@ class Campaign:
         broken = {
             "a document is missing": figures["documents"] != len(list(self.files.iterdir())),
             # Texts that were refused twice are settled in the cache and named.
-            "a text is neither read nor named": units
-            > answered + len(named) - result["refused"].get("extract", 0),
+            "a text is neither read nor named": units > answered + len(named) - result["refused"].get("extract", 0),
             "a reply was paid twice": bool(self.again),
-            "more than the calls under way were repeated": twice
-            > PARALLEL * (self.kills + 1) + self.sent.failed,
+            "more than the calls under way were repeated": twice > PARALLEL * (self.kills + 1) + self.sent.failed,
             "the undisturbed run asked": bool(figures["calls of the undisturbed run"])
             and self.server.process is not None,
             "the digests differ": not figures["same digest"],
@@ -259,40 +249,22 @@ def main() -> int:
     parser.add_argument("--documents", type=int, default=400)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--most", type=float, default=120)
-    parser.add_argument(
-        "--longest", type=float, default=200, help="seconds between two kills at most"
-    )
+    parser.add_argument("--longest", type=float, default=200, help="seconds between two kills at most")
     parser.add_argument("--tokens", type=int, default=130, help="limit of a reply")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     sent = Sent()
-    with (
-        tempfile.TemporaryDirectory() as scratch,
-        llama_server() as server,
-        proxy(server.port, sent) as url,
-    ):
+    with tempfile.TemporaryDirectory() as scratch, llama_server() as server, proxy(server.port, sent) as url:
         work = Path(scratch)
         limits = f"{{ max_tokens = {options.tokens}, temperature = 0, seed = 1 }}"
         chosen = f'preset = "small"\nchat_options = {limits}\nreport_min_size = 1000000\n'
         (work / "settings.toml").write_text(chosen, "utf-8")
-        variables = {
-            "OPENAI_BASE_URL": url,
-            "GRAPHRAG_MCP_CHAT_MODEL": "smollm2",
-            "PYTHONPATH": str(ROOT),
-        }
+        variables = {"OPENAI_BASE_URL": url, "GRAPHRAG_MCP_CHAT_MODEL": "smollm2", "PYTHONPATH": str(ROOT)}
         variables["GRAPHRAG_MCP_SETTINGS"] = str(work / "settings.toml")
         unset = ("GRAPHRAG_MCP_", "OPENAI_")
         outer = {name: value for name, value in os.environ.items() if not name.startswith(unset)}
         files = write_documents(work / "documents", options.documents, options.seed)
-        campaign = Campaign(
-            work,
-            files,
-            outer | variables,
-            server,
-            sent,
-            random.Random(options.seed),
-            options.longest,
-        )
+        campaign = Campaign(work, files, outer | variables, server, sent, random.Random(options.seed), options.longest)
         for home in ("killed", "calm"):
             campaign.corpus(home).mkdir(parents=True)
         (campaign.corpus("killed") / "prompts").mkdir()

@@ -69,15 +69,9 @@ def text_of(agent: int, call: int) -> str:
 
 
 def server(home: Path, root: Path) -> StdioServerParameters:
-    environment = {
-        "GRAPHRAG_MCP_HOME": str(home),
-        "GRAPHRAG_MCP_ROOTS": str(root),
-        "PYTHONPATH": str(ROOT),
-    }
+    environment = {"GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": str(root), "PYTHONPATH": str(ROOT)}
     arguments = ["-m", "graphrag_mcp", "serve"]
-    return StdioServerParameters(
-        command=sys.executable, args=arguments, env=environment, cwd=str(root)
-    )
+    return StdioServerParameters(command=sys.executable, args=arguments, env=environment, cwd=str(root))
 
 
 async def agent(home: Path, root: Path, number: int, calls: int, told: Told) -> None:
@@ -91,9 +85,7 @@ async def agent(home: Path, root: Path, number: int, calls: int, told: Told) -> 
                 while done < calls:
                     await one_call(client, root, number, done, told)
                     done += 1
-        except (
-            Exception
-        ):  # the connection, when its server is killed; anything else comes again and again
+        except Exception:  # the connection, when its server is killed; anything else comes again and again
             told.lost_servers += 1
             if told.lost_servers > 50:
                 told.wrong.append(f"agent {number} gave up")
@@ -110,13 +102,9 @@ async def one_call(client: Client, root: Path, number: int, call: int, told: Tol
         what = {"texts": [{"id": uri.removeprefix("text:"), "text": text_of(number, call)}]}
     began = time.monotonic()
     with anyio.fail_after(120):
-        result = await client.call_tool(
-            "index_documents", {**what, "corpus": CORPUS, "wait_seconds": 48}
-        )
+        result = await client.call_tool("index_documents", {**what, "corpus": CORPUS, "wait_seconds": 48})
         while not result.is_error and result.structured_content["status"] in ("queued", "running"):
-            shown = await client.call_tool(
-                "graph_status", {"job_id": result.structured_content["job_id"]}
-            )
+            shown = await client.call_tool("graph_status", {"job_id": result.structured_content["job_id"]})
             if shown.structured_content["jobs"][0]["status"] in queue.FINAL:
                 break
             await anyio.sleep(0.1)
@@ -133,9 +121,7 @@ async def one_call(client: Client, root: Path, number: int, call: int, told: Tol
 
 def led_by(home: Path) -> tuple[int, str]:
     """The process that does a job now, and when it last said so."""
-    found = [
-        (job.updated, job.pid) for job in queue.listing(home, CORPUS) if job.status == "running"
-    ]
+    found = [(job.updated, job.pid) for job in queue.listing(home, CORPUS) if job.status == "running"]
     return (max(found)[1], max(found)[0]) if found else (0, "")
 
 
@@ -150,10 +136,7 @@ async def killer(home: Path, told: Told, kills: int, every: int) -> None:
         while not pid:
             pid, _ = await anyio.to_thread.run_sync(led_by, home)
         os.kill(pid, signal.SIGKILL)
-        at, began = (
-            queue.datetime.now(queue.UTC).isoformat(timespec="milliseconds"),
-            time.monotonic(),
-        )
+        at, began = (queue.datetime.now(queue.UTC).isoformat(timespec="milliseconds"), time.monotonic())
         while not await anyio.to_thread.run_sync(succeeded, home, pid, at):
             if time.monotonic() - began > 60:
                 told.wrong.append("no other process took the lead within a minute")
@@ -207,9 +190,7 @@ def disagreement(snapshot: Snapshot) -> str:
     owners = set(snapshot.rows("passages", columns=["document_id"])["document_id"].to_pylist())
     counted = snapshot.manifest.counters["documents"] == len(documents)
     found = local_search(snapshot, "Who spoke of a buoy at the Harbour Trust?")
-    agree = (
-        owners == documents and counted and {citation.uri for citation in found.citations} <= uris
-    )
+    agree = owners == documents and counted and {citation.uri for citation in found.citations} <= uris
     return "" if agree else f"mixed {snapshot.manifest.generation}"
 
 
@@ -234,18 +215,13 @@ def judged(home: Path, root: Path, told: Told) -> list[str]:
     manifest = manifests.read(folder)
     if manifest is None:
         return ["there is no index"]
-    rows = {
-        row["uri"]: row["text"]
-        for row in live_documents(folder, manifest, ["uri", "text"]).to_pylist()
-    }
+    rows = {row["uri"]: row["text"] for row in live_documents(folder, manifest, ["uri", "text"]).to_pylist()}
     lost = sorted(told.acknowledged - set(rows))
     left = [found for found in doctor(folder) if not found.remark]
     wrong = [*told.wrong, *(f"{uri} was acknowledged and is not there" for uri in lost)]
     wrong += [f"doctor: {found.kind} {found.what}" for found in left]
     wrong += ["the communities are out of date"] if manifest.stale else []
-    texts = tuple(
-        InlineText(text, uri[5:]) for uri, text in rows.items() if uri.startswith("text:")
-    )
+    texts = tuple(InlineText(text, uri[5:]) for uri, text in rows.items() if uri.startswith("text:"))
     fresh = home / "corpora" / "fresh"
     paths = tuple(str(path) for path in sorted(root.glob("*.md")))
     index_documents(fresh, IndexRequest(paths=paths, texts=texts), Settings(home=home))
@@ -254,9 +230,7 @@ def judged(home: Path, root: Path, told: Told) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("servers", 8), ("calls", 50), ("readers", 8), ("kills", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
@@ -273,9 +247,7 @@ def main() -> int:
 
 def report(home: Path, root: Path, options: Any) -> str:
     command = [sys.executable, "-c", READER, str(home / "corpora" / CORPUS), str(ROOT)]
-    readers = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(options.readers)
-    ]
+    readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(options.readers)]
     began = time.monotonic()
     try:
         told = anyio.run(campaign, home, root, options.servers, options.calls, options.kills)
@@ -283,9 +255,7 @@ def report(home: Path, root: Path, options: Any) -> str:
         (home / "corpora" / "stop").touch()
     wall = time.monotonic() - began
     said = [line for reader in readers for line in reader.communicate()[0].splitlines()]
-    options.wrong = [line for line in said if not line.startswith("rounds")] + judged(
-        home, root, told
-    )
+    options.wrong = [line for line in said if not line.startswith("rounds")] + judged(home, root, told)
     idle = options.readers - sum(line.startswith("rounds") and line != "rounds 0" for line in said)
     options.wrong += [f"{idle} readers read nothing"] if idle else []
     if len(told.acknowledged) != options.servers * options.calls:

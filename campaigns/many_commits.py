@@ -51,9 +51,7 @@ MORE = 40  # notes that are written after the wait: so many that every table is 
 def note(number: int) -> InlineText:
     people = ("Calloway", "Ingrid Moe", "Tomas Reyes", "Harbour Master Quill")
     text = f"Note {number}. {people[number % 4]} met {people[(number + 1) % 4]} at the Harbour Trust on day {number}. "
-    return InlineText(
-        id=f"note{number}", text=text + f"They spoke of buoy B{number} and of the Corrie Accord."
-    )
+    return InlineText(id=f"note{number}", text=text + f"They spoke of buoy B{number} and of the Corrie Accord.")
 
 
 def write(folder: Path, *notes: InlineText) -> float:
@@ -117,19 +115,11 @@ def read_for_ever(folder: Path) -> None:
         try:
             snapshot = open_snapshot(folder)
             documents = snapshot.rows("documents", columns=["id"])["id"].to_pylist()
-            owners = set(
-                snapshot.rows("passages", columns=["document_id"])["document_id"].to_pylist()
-            )
+            owners = set(snapshot.rows("passages", columns=["document_id"])["document_id"].to_pylist())
             found = local_search(snapshot, QUESTIONS[rounds % len(QUESTIONS)])
-            if (
-                owners != set(documents)
-                or snapshot.manifest.counters["documents"] != len(documents)
-                or not found
-            ):
+            if owners != set(documents) or snapshot.manifest.counters["documents"] != len(documents) or not found:
                 print("mixed", snapshot.manifest.generation, flush=True)
-        except (
-            NotFound
-        ):  # its generation has been cleaned away: one more look is what a reader does
+        except NotFound:  # its generation has been cleaned away: one more look is what a reader does
             again += 1
         except Exception as error:
             print("error", repr(error)[:300], flush=True)
@@ -138,9 +128,7 @@ def read_for_ever(folder: Path) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("commits", 200), ("every", 25), ("readers", 0), ("wait", 130)):
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
@@ -149,27 +137,17 @@ def main() -> int:
         folder, fresh = Path(home) / "many", Path(home) / "fresh"
         index_documents(folder, IndexRequest(paths=(str(SAMPLE),)), Settings())
         command = [sys.executable, "-c", READER, str(folder), str(ROOT)]
-        readers = [
-            subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-            for _ in range(options.readers)
-        ]
+        readers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(options.readers)]
         print(f"{0:5}  {disk(folder)}")
         spent: list[float] = []
         for number in range(options.commits):
             spent.append(write(folder, note(number)))
             if (number + 1) % options.every == 0:
-                print(
-                    f"{number + 1:5}  {disk(folder)}  {statistics.median(spent):6.0f} ms CPU a call",
-                    flush=True,
-                )
+                print(f"{number + 1:5}  {disk(folder)}  {statistics.median(spent):6.0f} ms CPU a call", flush=True)
                 spent = []
         print("\nagainst a fresh index      search   first search   opening the log (CPU ms)")
         notes = [note(number) for number in range(options.commits + MORE)]
-        index_documents(
-            fresh,
-            IndexRequest(paths=(str(SAMPLE),), texts=tuple(notes[: options.commits])),
-            Settings(),
-        )
+        index_documents(fresh, IndexRequest(paths=(str(SAMPLE),), texts=tuple(notes[: options.commits])), Settings())
         compared(folder, fresh, "right after")
         time.sleep(options.wait)
         for path in (folder / "generations").iterdir():
@@ -180,10 +158,7 @@ def main() -> int:
         print(f"\n{len(notes):5}  {disk(folder)}\nfresh  {disk(fresh)}")
         ratios = compared(folder, fresh, "later")
         same = digest(open_snapshot(folder))["content"] == digest(open_snapshot(fresh))["content"]
-        print(
-            "same content" if same else "OTHER CONTENT",
-            doctor(folder)[:3] or "and doctor finds nothing",
-        )
+        print("same content" if same else "OTHER CONTENT", doctor(folder)[:3] or "and doctor finds nothing")
         (folder / "stop-reading").touch()
         told = [line for reader in readers for line in reader.communicate()[0].splitlines()]
         print("\n".join(told))

@@ -35,16 +35,7 @@ def one(name: str, megabytes: float, work: Path, stop: int) -> dict[str, object]
     folder.mkdir()
     (folder / f"{name}.{suffix}").write_bytes(data)
     del data
-    command = [
-        sys.executable,
-        "-m",
-        "graphrag_mcp",
-        "index",
-        str(folder),
-        "--home",
-        str(home),
-        "--json",
-    ]
+    command = [sys.executable, "-m", "graphrag_mcp", "index", str(folder), "--home", str(home), "--json"]
     used = sum(os.times()[2:4])
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, cwd=ROOT, env=clean_environment(), **pipes)
@@ -56,9 +47,7 @@ def one(name: str, megabytes: float, work: Path, stop: int) -> dict[str, object]
     try:
         result = json.loads(out)
     except ValueError:
-        return record | {
-            "wrong": f"ended with status {process.returncode}: {err.decode()[-200:].strip()}"
-        }
+        return record | {"wrong": f"ended with status {process.returncode}: {err.decode()[-200:].strip()}"}
     counts = " ".join(f"{kind} {result['counts'].get(kind, 0):,}" for kind in KINDS)
     said = [error["reason"] for error in result["errors"]] + [result.get("hint", "")]
     record["said"] = f"{counts} {'; '.join(filter(None, said))}"
@@ -75,9 +64,7 @@ def _end(process: subprocess.Popen[bytes], stop: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--sizes", default="1,3,11,20")
     parser.add_argument("--limit", type=int, default=1000, help="MB that a case may hold")
@@ -96,10 +83,7 @@ def main() -> int:
             fault = "; ".join(filter(None, [str(record["wrong"]), over]))
             worst, wrong = max(worst, int(record["MB"])), wrong + bool(fault)
             size_and_cost = f"{size:5g} MB {record['MB']:6} MB {record['seconds']:7} s"
-            print(
-                f"{name:22} {size_and_cost}  {record.get('said', '')} {fault and '! ' + fault}",
-                flush=True,
-            )
+            print(f"{name:22} {size_and_cost}  {record.get('said', '')} {fault and '! ' + fault}", flush=True)
     print(f"{len(names)} families; worst {worst} MB; {wrong} wrong")
     return 1 if wrong else 0
 

@@ -45,29 +45,12 @@ from tests.support.promises import doctor
 
 RULES = demonstration()
 # Everything that a model is asked for happens already in a corpus of a few pages.
-EAGER: dict[str, Any] = {
-    "report_min_size": 3,
-    "report_min_units": 1,
-    "embedding_model": "vectors",
-}
+EAGER: dict[str, Any] = {"report_min_size": 3, "report_min_units": 1, "embedding_model": "vectors"}
 LONGEST = 60.0  # seconds in which an answer that was sent is written down, on the busiest machine
 
-PEOPLE = [
-    "Ada Lovelace",
-    "Charles Babbage",
-    "Mary Somerville",
-    "Luigi Menabrea",
-    "Sophia Frend",
-    "Augustus De Morgan",
-]
+PEOPLE = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Luigi Menabrea", "Sophia Frend", "Augustus De Morgan"]
 PLACES = ["London", "Turin", "Edinburgh", "Bournemouth", "Cambridge"]
-THINGS = [
-    "Analytical Engine",
-    "Difference Engine",
-    "Royal Society",
-    "Lunar Tables",
-    "Punched Cards",
-]
+THINGS = ["Analytical Engine", "Difference Engine", "Royal Society", "Lunar Tables", "Punched Cards"]
 
 # What a model said that is no answer to anything; None: the prompt itself.
 REPLIES: dict[str, str | None] = {
@@ -155,9 +138,7 @@ class Holding:
 
     def __init__(self) -> None:
         self.left, self.open, self.lock = 0, threading.Event(), threading.Lock()
-        self.answered: list[
-            str
-        ] = []  # keys of questions whose answers are on their way, or were sent
+        self.answered: list[str] = []  # keys of questions whose answers are on their way, or were sent
         self.open.set()
 
     def hold_after(self, answers: int) -> None:
@@ -179,9 +160,7 @@ class Holding:
 def keys_of(body: dict[str, Any]) -> list[str]:
     """What the answer book knows the question by, or each text that is to be embedded."""
     if "input" in body:
-        return [
-            hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in body["input"]
-        ]
+        return [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in body["input"]]
     if "messages" not in body:
         return []
     schema = ((body.get("response_format") or {}).get("json_schema") or {}).get("schema")
@@ -204,9 +183,7 @@ class Killed:
     kills: int = 0
     calls: int = 0
     bought_again: int = 0
-    unwritten: int = (
-        0  # kills before which an answer that was sent did not come to stand in the book
-    )
+    unwritten: int = 0  # kills before which an answer that was sent did not come to stand in the book
     same: bool = False
     found: list[str] = field(default_factory=list)  # by doctor
 
@@ -215,24 +192,17 @@ class Killed:
         return self.same and not self.found and not self.bought_again and not self.unwritten
 
 
-def killed(
-    work: Path, kills: int, documents: int, seed: int, latency: float = 0.08
-) -> list[Killed]:
+def killed(work: Path, kills: int, documents: int, seed: int, latency: float = 0.08) -> list[Killed]:
     """Index a folder with processes that are killed until so many were; then let one finish, and
     start over.
     """
     files = write_documents(work / "documents", documents)
     rng = random.Random(seed)
     chosen = {**EAGER, "concurrency": 8}
-    with (
-        openai_server(Holding(), latency=latency) as server,
-        _settings_file(work, chosen) as settings,
-    ):
+    with openai_server(Holding(), latency=latency) as server, _settings_file(work, chosen) as settings:
         environment = _environment(server, settings)
         began = time.monotonic()
-        subprocess.run(
-            _command(files, work / "calm"), env=environment, check=True, capture_output=True
-        )
+        subprocess.run(_command(files, work / "calm"), env=environment, check=True, capture_output=True)
         whole, calls = time.monotonic() - began, len(server.requests)
         wanted = same(work / "calm" / "corpora" / "c")
         found: list[Killed] = []
@@ -261,10 +231,7 @@ def _one_corpus(
     for number in range(min(most, rng.randint(2, 6))):
         before = len(server.requests)
         process = subprocess.Popen(
-            _command(files, home),
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            _command(files, home), env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         if number % 2:
             died = _killed_after(process, rng.uniform(0.25, 0.8) * size[0])
@@ -272,9 +239,7 @@ def _one_corpus(
             died = _killed_when_written(process, server, corpus, rng.randint(1, size[1] // 2), made)
         made.kills += died
         made.bought_again += _again(server, before, bought)
-        bought = standing(
-            corpus, {key for one in server.requests[first:] for key in keys_of(one.body)}
-        )
+        bought = standing(corpus, {key for one in server.requests[first:] for key in keys_of(one.body)})
     before = len(server.requests)
     subprocess.run(_command(files, home), env=environment, check=True, capture_output=True)
     made.bought_again += _again(server, before, bought)
@@ -307,9 +272,7 @@ def _killed_when_written(
         until = time.monotonic() + LONGEST
         while process.poll() is None:
             time.sleep(0.02)
-            if holding.left < 0 and standing(corpus, set(holding.answered)) == set(
-                holding.answered
-            ):
+            if holding.left < 0 and standing(corpus, set(holding.answered)) == set(holding.answered):
                 return _killed_after(process, 0)
             if time.monotonic() > until:
                 made.unwritten += 1
@@ -330,11 +293,7 @@ def _command(files: Path, home: Path) -> list[str]:
 
 
 def _environment(server: Server, settings: Path) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
     return kept | {
         "OPENAI_BASE_URL": server.url,
         "GRAPHRAG_MCP_CHAT_MODEL": "demonstration",
@@ -346,9 +305,7 @@ def _environment(server: Server, settings: Path) -> dict[str, str]:
 @contextmanager
 def _settings_file(work: Path, values: dict[str, Any]) -> Iterator[Path]:
     path = work / "settings.toml"
-    path.write_text(
-        "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()), "utf-8"
-    )
+    path.write_text("".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items()), "utf-8")
     yield path
 
 
@@ -461,59 +418,26 @@ def misbehaving(work: Path, kinds: list[str], documents: int) -> list[Bad]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     every = [*REPLIES, *FAULTS]
-    parser.add_argument(
-        "--kills", type=int, default=20, help="how many processes are killed (0: none)"
-    )
-    parser.add_argument(
-        "--bad", type=int, default=len(every), help="how many kinds of trouble (0: none)"
-    )
+    parser.add_argument("--kills", type=int, default=20, help="how many processes are killed (0: none)")
+    parser.add_argument("--bad", type=int, default=len(every), help="how many kinds of trouble (0: none)")
     parser.add_argument("--documents", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     good = True
     with tempfile.TemporaryDirectory() as scratch:
         if options.kills:
-            _head(
-                "corpus", "kills", "calls", "bought again", "never written", "same digest", "doctor"
-            )
-            corpora = killed(
-                Path(scratch) / "killed", options.kills, options.documents, options.seed
-            )
+            _head("corpus", "kills", "calls", "bought again", "never written", "same digest", "doctor")
+            corpora = killed(Path(scratch) / "killed", options.kills, options.documents, options.seed)
             for number, one in enumerate(corpora, 1):
                 good &= one.good
-                _row(
-                    number,
-                    one.kills,
-                    one.calls,
-                    one.bought_again,
-                    one.unwritten,
-                    one.same,
-                    one.found,
-                )
+                _row(number, one.kills, one.calls, one.bought_again, one.unwritten, one.same, one.found)
         if options.bad:
-            _head(
-                "trouble",
-                "s",
-                "degraded",
-                "bad kept",
-                "asked again",
-                "left after",
-                "same digest",
-                "doctor",
-                "",
-            )
+            _head("trouble", "s", "degraded", "bad kept", "asked again", "left after", "same digest", "doctor", "")
             work, count = Path(scratch) / "misbehaving", max(4, options.documents // 5)
             for made in misbehaving(work, every[: options.bad], count):
                 good &= made.good
                 counts = (made.degraded, made.kept, made.asked_again, made.left)
-                _row(
-                    made.kind,
-                    f"{made.seconds:.1f}",
-                    *counts,
-                    made.same,
-                    made.found,
-                    "" if made.good else "BROKEN",
-                )
+                _row(made.kind, f"{made.seconds:.1f}", *counts, made.same, made.found, "" if made.good else "BROKEN")
     return 0 if good else 1
 
 

@@ -41,26 +41,11 @@ from tests.support.openai_server import Server, openai_server
 from tests.support.reply_forms import NOTHING, entity, records
 
 Messages = list[dict[str, Any]]
-PEOPLE = [
-    f"{first} {last}"
-    for first in "Ada Brynn Corvin Della Edda Falk".split()
-    for last in ("Ashdown", "Brandt")
-]
-BOARDS = [
-    ("Northern Harbour Board", "NHB"),
-    ("Royal Tide Society", "RTS"),
-    ("北方港口管理局", "北港局"),
-]
+PEOPLE = [f"{first} {last}" for first in "Ada Brynn Corvin Della Edda Falk".split() for last in ("Ashdown", "Brandt")]
+BOARDS = [("Northern Harbour Board", "NHB"), ("Royal Tide Society", "RTS"), ("北方港口管理局", "北港局")]
 KINDS = ("extract", "glean", "report")
 # Communities of several levels, whose reports are made of reports; second looks; small texts.
-DEEP = {
-    **EAGER,
-    "report_tokens": 400,
-    "max_cluster_size": 6,
-    "chunk_size": 200,
-    "chunk_overlap": 20,
-    "gleanings": "1",
-}
+DEEP = {**EAGER, "report_tokens": 400, "max_cluster_size": 6, "chunk_size": 200, "chunk_overlap": 20, "gleanings": "1"}
 OTHER: dict[str, tuple[Any, ...]] = {
     "report_min_size": (2, 5),
     "report_min_units": (2,),
@@ -90,16 +75,13 @@ class Model:
         self.share, self.day = 0.0, 0.0
 
     def __call__(self, messages: Messages, body: dict[str, Any]) -> str:
-        chance = (
-            _number(self.day, str(messages[0]["content"]).split("A first reply")[0]) % 1000 / 1000
-        )
+        chance = _number(self.day, str(messages[0]["content"]).split("A first reply")[0]) % 1000 / 1000
         kind = kind_of(messages)
         return "" if kind in self.bad and chance < self.share else said(messages, kind)
 
 
 def said(messages: Messages, kind: str) -> str:
-    """The demonstration model's answer; names by their short forms, second looks.
-    """
+    """The demonstration model's answer; names by their short forms, second looks."""
     words = str(messages[0]["content"])
     text = (["", *re.findall(r"<text>\n(.*?)\n?</text>", words, re.DOTALL)])[-1]
     short = sorted(set(re.findall(r"\b[A-Z]{3}\b|北港局", text)))
@@ -134,9 +116,7 @@ def sentence(rng: random.Random) -> str:
 
 
 def document(rng: random.Random) -> str:
-    return "\n\n".join(
-        " ".join(sentence(rng) for _ in range(rng.randint(2, 6))) for _ in range(rng.randint(2, 4))
-    )
+    return "\n\n".join(" ".join(sentence(rng) for _ in range(rng.randint(2, 6))) for _ in range(rng.randint(2, 4)))
 
 
 class History:
@@ -164,9 +144,7 @@ class History:
         )
         given = Settings(**{**self.chosen, **on, **more})
         result = index_documents(corpus or self.corpus, request, given, cancelled=cancelled)
-        self.told.append(
-            f"{method} {more} {sorted(self.model.bad)} {result.status} {result.pending}"
-        )
+        self.told.append(f"{method} {more} {sorted(self.model.bad)} {result.status} {result.pending}")
         return result
 
     def step(self) -> None:
@@ -175,17 +153,13 @@ class History:
             self.edit_folder()
         if rng.random() < 0.3:
             name = rng.choice(sorted(OTHER))
-            self.chosen[name] = rng.choice(
-                (DEEP.get(name, getattr(Settings(), name)), *OTHER[name])
-            )
+            self.chosen[name] = rng.choice((DEEP.get(name, getattr(Settings(), name)), *OTHER[name]))
             self.told.append(f"{name} = {self.chosen[name]}")
         self.model.day, self.model.share = rng.random(), rng.choice((0.3, 0.6, 1.0))
         what = rng.choice(("good", "bad", "bad", "bad", "off", "budget", "cancelled", "agent"))
         if what == "bad":
             self.model.bad = set(rng.sample(KINDS, rng.choice((1, 1, 2, 5))))
-            self.run(
-                **({"embedding_base_url": "http://127.0.0.1:9/v1"} if rng.random() < 0.3 else {})
-            )
+            self.run(**({"embedding_base_url": "http://127.0.0.1:9/v1"} if rng.random() < 0.3 else {}))
             self.model.bad = set()
         elif what == "cancelled":
             left = iter(range(rng.randint(1, 20)))
@@ -193,11 +167,7 @@ class History:
         elif what == "agent":
             self.agent()
         else:
-            self.run(
-                **{"off": {"chat_model": ""}, "budget": {"max_calls": rng.randint(1, 50)}}.get(
-                    what, {}
-                )
-            )
+            self.run(**{"off": {"chat_model": ""}, "budget": {"max_calls": rng.randint(1, 50)}}.get(what, {}))
         if rng.random() < 0.4 and read(self.corpus) is not None:
             self.by_hand()
 
@@ -239,14 +209,8 @@ class History:
             return
         one, other = self.rng.sample(sorted(rows, key=lambda row: row["key"]), 2)
         op = self.rng.choice(("merge", "rename", "update", "delete"))
-        targets = [
-            Target((row["key"],), (row["title"],))
-            for row in (one, other)[: 2 if op == "merge" else 1]
-        ]
-        words = {
-            "rename": {"title": f"{one['title']} by hand"},
-            "update": {"description": "Said by hand."},
-        }
+        targets = [Target((row["key"],), (row["title"],)) for row in (one, other)[: 2 if op == "merge" else 1]]
+        words = {"rename": {"title": f"{one['title']} by hand"}, "update": {"description": "Said by hand."}}
         try:
             edit(self.corpus, Wish(op, targets, words.get(op, {}), "ada"), dry_run=False)
             self.told.append(f"{op} {one['key']} {other['key']}")
@@ -298,10 +262,7 @@ def main() -> int:
                 wrong, told = history(Path(home), seed, server, model)
             server.requests.clear()
             faults += bool(wrong)
-            print(
-                json.dumps({"history": seed, "wrong": wrong, **({"told": told} if wrong else {})}),
-                flush=True,
-            )
+            print(json.dumps({"history": seed, "wrong": wrong, **({"told": told} if wrong else {})}), flush=True)
     print(f"{options.histories} histories, {faults} with a fault")
     return 1 if faults else 0
 

@@ -49,9 +49,7 @@ def slow(pattern: re.Pattern[str], anywhere: bool, sizes: tuple[int, ...]) -> st
                     short = (piece * (size // 10 // len(piece) + 1))[: size // 10] + end
                     before = max(before, *(seconds(pattern, short, anywhere) for _ in range(3)))
                     if again > FLOOR and again > RATIO * max(before, FLOOR / 10):
-                        return (
-                            f"{piece!r} * {size}: {before * 1000:.1f} ms -> {again * 1000:.1f} ms"
-                        )
+                        return f"{piece!r} * {size}: {before * 1000:.1f} ms -> {again * 1000:.1f} ms"
     return ""
 
 

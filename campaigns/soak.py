@@ -69,9 +69,7 @@ def server_of(home: Path) -> int:
 def sample(process: int, home: Path) -> dict[str, float]:
     status = Path(f"/proc/{process}/status").read_text("utf-8")
     values = {
-        line.split(":")[0]: line.split()[1]
-        for line in status.splitlines()
-        if line.startswith(("VmRSS", "Threads"))
+        line.split(":")[0]: line.split()[1] for line in status.splitlines() if line.startswith(("VmRSS", "Threads"))
     }
     ours = 0
     for task in Path(f"/proc/{process}/task").iterdir():
@@ -109,8 +107,7 @@ async def one_round(client: Client, number: int, counts: dict[str, int]) -> None
         counts["indexed"] += 1
     if number % 60 == 11:
         walk = await call(
-            "drift_search",
-            {"query": "How did the survey find the sill?", "corpus": "sample", "max_tokens": 900},
+            "drift_search", {"query": "How did the survey find the sill?", "corpus": "sample", "max_tokens": 900}
         )
         for _ in range(2):
             given = {
@@ -121,31 +118,20 @@ async def one_round(client: Client, number: int, counts: dict[str, int]) -> None
                 "max_tokens": 900,
             }
             walk = await call("drift_step", given)
-        await call(
-            "drift_step", {"session_id": walk["session_id"], "finish": True, "max_tokens": 900}
-        )
+        await call("drift_step", {"session_id": walk["session_id"], "finish": True, "max_tokens": 900})
         counts["walks"] += 1
 
 
 async def soak(seconds: float, home: Path) -> dict[str, Any]:
-    environment = {
-        "GRAPHRAG_MCP_HOME": str(home),
-        "GRAPHRAG_MCP_ROOTS": str(SAMPLE),
-        "PYTHONPATH": str(ROOT),
-    }
+    environment = {"GRAPHRAG_MCP_HOME": str(home), "GRAPHRAG_MCP_ROOTS": str(SAMPLE), "PYTHONPATH": str(ROOT)}
     command = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "graphrag_mcp", "serve"],
-        env=environment,
-        cwd=str(SAMPLE),
+        command=sys.executable, args=["-m", "graphrag_mcp", "serve"], env=environment, cwd=str(SAMPLE)
     )
     counts = {"calls": 0, "errors": 0, "cancelled": 0, "indexed": 0, "walks": 0}
     samples: list[dict[str, float]] = []
     written: list[float] = []  # when a text was indexed
     async with Client(command) as client:
-        await client.call_tool(
-            "index_documents", {"paths": [str(SAMPLE)], "corpus": "sample", "wait_seconds": 50}
-        )
+        await client.call_tool("index_documents", {"paths": [str(SAMPLE)], "corpus": "sample", "wait_seconds": 50})
         process, began, number, last = server_of(home), time.monotonic(), 0, 0.0
         while (passed := time.monotonic() - began) < seconds:
             await one_round(client, number, counts)
@@ -159,9 +145,7 @@ async def soak(seconds: float, home: Path) -> dict[str, Any]:
     return judged(samples, counts, seconds)
 
 
-def judged(
-    samples: list[dict[str, float]], counts: dict[str, int], seconds: float
-) -> dict[str, Any]:
+def judged(samples: list[dict[str, float]], counts: dict[str, int], seconds: float) -> dict[str, Any]:
     """The warm state, the last fifth, and what grew between them."""
     fifth = max(1, len(samples) // 5)
     warm, end = samples[fifth : 2 * fifth] or samples[:1], samples[-fifth:]
@@ -179,10 +163,7 @@ def judged(
         "files": files,
         "recent": math.inf,
     }
-    course = {
-        name: [round(one[name]) for one in samples[:: max(1, len(samples) // 12)]]
-        for name in samples[0]
-    }
+    course = {name: [round(one[name]) for one in samples[:: max(1, len(samples) // 12)]] for name in samples[0]}
     grown = [name for name, (before, after) in state.items() if after - before > allowed[name]]
     return {
         "seconds": round(seconds),

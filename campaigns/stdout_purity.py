@@ -59,14 +59,7 @@ threading.Thread(target=noise, daemon=True).start()
 from graphrag_mcp.cli.main import main
 main()
 """
-KINDS = (
-    "python noise",
-    "raw noise",
-    "C noise",
-    "noise of a child",
-    "noise of another Python",
-    "noise of a warning",
-)
+KINDS = ("python noise", "raw noise", "C noise", "noise of a child", "noise of another Python", "noise of a warning")
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("local_search", {"query": "Who met Ada Lovelace?", "max_tokens": 600}),
     ("search_text", {"query": "lamp", "max_tokens": 300}),
@@ -83,14 +76,8 @@ def run(calls: int, folder: Path, server: str = NOISY) -> dict[str, Any]:
     """So many calls; gives what came out: lines, answers, what was no message, and the noise on
     stderr: how many lines of each kind came while calls were answered.
     """
-    (folder / "a.md").write_text(
-        "# A\n\nMary Somerville met Ada Lovelace. The lamp was lit.\n", "utf-8"
-    )
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))
-    }
+    (folder / "a.md").write_text("# A\n\nMary Somerville met Ada Lovelace. The lamp was lit.\n", "utf-8")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
     environment = {
         **kept,
         "GRAPHRAG_MCP_HOME": str(folder / "home"),
@@ -120,9 +107,7 @@ def run(calls: int, folder: Path, server: str = NOISY) -> dict[str, Any]:
     answered: list[int] = []
 
     def until(id: int) -> None:
-        while not impure and (
-            not answered or answered[-1] != id
-        ):  # what stands in its place may have cut an answer
+        while not impure and (not answered or answered[-1] != id):  # what stands in its place may have cut an answer
             line = process.stdout.readline()  # type: ignore[union-attr]
             assert line, "the server went away"
             take(line)
@@ -156,10 +141,7 @@ def run(calls: int, folder: Path, server: str = NOISY) -> dict[str, Any]:
         {
             "id": 1,
             "method": "tools/call",
-            "params": {
-                "name": "index_documents",
-                "arguments": {"paths": ["a.md"], "wait_seconds": 40},
-            },
+            "params": {"name": "index_documents", "arguments": {"paths": ["a.md"], "wait_seconds": 40}},
         }
     )
     until(1)
@@ -168,9 +150,7 @@ def run(calls: int, folder: Path, server: str = NOISY) -> dict[str, Any]:
         if impure:
             break
         tool, arguments = CALLS[number % len(CALLS)]
-        send(
-            {"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
-        )
+        send({"id": number, "method": "tools/call", "params": {"name": tool, "arguments": arguments}})
         until(number)
     calling.clear()
     process.stdin.close()

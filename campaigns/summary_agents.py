@@ -95,9 +95,7 @@ def server(work: Path, agent: int) -> StdioServerParameters:
         "GRAPHRAG_MCP_ROOTS": str(work / "documents"),
         "PYTHONPATH": str(ROOT),
     }
-    return StdioServerParameters(
-        command="/bin/sh", args=["-c", script], env=environment, cwd=str(work / "documents")
-    )
+    return StdioServerParameters(command="/bin/sh", args=["-c", script], env=environment, cwd=str(work / "documents"))
 
 
 async def agent_works(work: Path, agent: int, record: Record) -> None:

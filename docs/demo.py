@@ -56,11 +56,7 @@ def cut(text: str, width: int) -> str:
 
 def head(text: str, lines: int) -> None:
     """The first lines that say something, each on one line of the terminal."""
-    kept = [
-        line
-        for line in text.splitlines()
-        if line.strip() and not re.match(r"</?documents-\d{13}", line)
-    ]
+    kept = [line for line in text.splitlines() if line.strip() and not re.match(r"</?documents-\d{13}", line)]
     for line in kept[:lines]:
         print("   " + cut(line, WIDTH - 3))
     if len(kept) > lines + 1:
@@ -88,9 +84,7 @@ class Guest:
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    async def ask(
-        self, tool: str, note: str = "", *, may_fail: bool = False, **arguments: Any
-    ) -> dict[str, Any]:
+    async def ask(self, tool: str, note: str = "", *, may_fail: bool = False, **arguments: Any) -> dict[str, Any]:
         shown = ", ".join(f"{name}={brief(value)}" for name, value in arguments.items())
         began = time.perf_counter()
         result = await self.client.call_tool(tool, arguments)
@@ -124,16 +118,12 @@ async def index(guest: Guest) -> None:
         raise Failed("the sample corpus was not indexed whole")
     status = await guest.ask("graph_status")
     head(status["text"], 4)
-    stopped = await guest.ask(
-        "cancel_job", "it is over already, and says so", job_id=result["job_id"]
-    )
+    stopped = await guest.ask("cancel_job", "it is over already, and says so", job_id=result["job_id"])
     head(stopped["text"], 1)
 
 
 async def questions(guest: Guest) -> None:
-    result = await guest.ask(
-        "local_search", query="What did Tobias Fenn see, and what proved him right?"
-    )
+    result = await guest.ask("local_search", query="What did Tobias Fenn see, and what proved him right?")
     head(result["text"], 6)
     cited(result)
     result = await guest.ask("local_search", query="沈若岚是怎么发现回流的？")
@@ -160,9 +150,7 @@ async def questions(guest: Guest) -> None:
 
 
 async def graph(guest: Guest) -> None:
-    result = await guest.ask(
-        "explore_graph", "how are the two connected?", start="Tobias Fenn", goal="Tide Office"
-    )
+    result = await guest.ask("explore_graph", "how are the two connected?", start="Tobias Fenn", goal="Tide Office")
     head(result["text"], 6)
 
 
@@ -170,30 +158,15 @@ async def thinking(guest: Guest) -> None:
     """The calling agent as the model: it reads a text, and what it found becomes the graph of that
     corpus.
     """
-    note = {
-        "id": "diary",
-        "text": "Mira Fenn, the keeper's daughter, drew the first chart of the sill in 1911.",
-    }
-    await guest.ask(
-        "index_documents", texts=[note], corpus="diary", method="agent", wait_seconds=30
-    )
-    work = await guest.ask(
-        "claim_work", "without a key the agent itself can read the texts", corpus="diary"
-    )
+    note = {"id": "diary", "text": "Mira Fenn, the keeper's daughter, drew the first chart of the sill in 1911."}
+    await guest.ask("index_documents", texts=[note], corpus="diary", method="agent", wait_seconds=30)
+    work = await guest.ask("claim_work", "without a key the agent itself can read the texts", corpus="diary")
     head(section(work["text"], "## How to extract"), 3)
     found = {
         "work_id": work["items"][0]["work_id"],
         "entities": [
-            {
-                "name": "Mira Fenn",
-                "type": "person",
-                "description": "Mira Fenn drew the first chart of the sill.",
-            },
-            {
-                "name": "chart of the sill",
-                "type": "artifact",
-                "description": "It was drawn in 1911.",
-            },
+            {"name": "Mira Fenn", "type": "person", "description": "Mira Fenn drew the first chart of the sill."},
+            {"name": "chart of the sill", "type": "artifact", "description": "It was drawn in 1911."},
         ],
         "relationships": [
             {
@@ -256,9 +229,7 @@ def section(text: str, heading: str) -> str:
 
 def waiting(state: dict[str, Any]) -> None:
     """What is open now, and what waits on the frontier."""
-    print(
-        f"   now open: {state['open_node']}; answered {state['answered']}, {state['budget_left']} more allowed"
-    )
+    print(f"   now open: {state['open_node']}; answered {state['answered']}, {state['budget_left']} more allowed")
     for node in state["frontier"][:3]:
         print(faint(f"   ? {cut(node['query'], WIDTH - 5)}"))
 
@@ -269,10 +240,7 @@ async def tending(guest: Guest) -> None:
     head(result["text"], 3)
     pair = result["proposals"][0]["ids"]
     result = await guest.ask(
-        "edit_graph",
-        'tried; with dry_run=false it is done, and op="undo" takes it back',
-        op="merge",
-        ids=pair,
+        "edit_graph", 'tried; with dry_run=false it is done, and op="undo" takes it back', op="merge", ids=pair
     )
     head(result["text"], 2)
     result = await guest.ask("remove_documents", ids=["text:diary"], corpus="diary", dry_run=False)
@@ -291,47 +259,26 @@ def configuration() -> None:
     """What to paste, with the path of this checkout's interpreter, and the command that pastes it."""
     command = [sys.executable, "-m", "graphrag_mcp", "serve", "--root", "/path/to/your/documents"]
     server = {"command": command[0], "args": command[1:]}
-    print(
-        "\n"
-        + strong("To use it in your host")
-        + ": graphrag-mcp install --client NAME --root YOUR-FOLDER"
-    )
-    print(
-        "NAME: claude-desktop, claude-code, cursor, vscode, codex. Or paste, and put your folder after --root:"
-    )
+    print("\n" + strong("To use it in your host") + ": graphrag-mcp install --client NAME --root YOUR-FOLDER")
+    print("NAME: claude-desktop, claude-code, cursor, vscode, codex. Or paste, and put your folder after --root:")
     print("\nClaude Desktop (claude_desktop_config.json) and Cursor (~/.cursor/mcp.json):")
     print(pasted({"mcpServers": {"graphrag": server}}))
-    print(
-        '\nVS Code (.vscode/mcp.json): the same under "servers", with "type": "stdio" beside the command'
-    )
+    print('\nVS Code (.vscode/mcp.json): the same under "servers", with "type": "stdio" beside the command')
     print("\nClaude Code:")
-    print(
-        "claude mcp add graphrag -- "
-        + " ".join(f'"{part}"' if " " in part else part for part in command)
-    )
-    print(
-        "\nYour own folder: make demo FOLDER=~/notes     The graph as a page: graphrag-mcp explore"
-    )
+    print("claude mcp add graphrag -- " + " ".join(f'"{part}"' if " " in part else part for part in command))
+    print("\nYour own folder: make demo FOLDER=~/notes     The graph as a page: graphrag-mcp explore")
 
 
 def pasted(configuration: dict[str, Any]) -> str:
     """JSON with its list of arguments on one line."""
     text = json.dumps(configuration, indent=2, ensure_ascii=False)
-    return re.sub(
-        r"\[[^\[\]]*\]", lambda match: json.dumps(json.loads(match[0]), ensure_ascii=False), text
-    )
+    return re.sub(r"\[[^\[\]]*\]", lambda match: json.dumps(json.loads(match[0]), ensure_ascii=False), text)
 
 
 async def main() -> None:
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(
-        prefix="graphrag-mcp-demo-", ignore_cleanup_errors=True
-    ) as home:
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))
-        }
+    with tempfile.TemporaryDirectory(prefix="graphrag-mcp-demo-", ignore_cleanup_errors=True) as home:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRAPHRAG_MCP_", "OPENAI_"))}
         server = StdioServerParameters(
             command=sys.executable,
             args=[
@@ -359,9 +306,7 @@ async def main() -> None:
         )
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
-            print(
-                f"Server up with {len(tools)} tools after {1000 * (time.perf_counter() - began):,.0f} ms."
-            )
+            print(f"Server up with {len(tools)} tools after {1000 * (time.perf_counter() - began):,.0f} ms.")
             guest = Guest(client)
             for part in (index, questions, graph, drift, thinking, tending, mistake):
                 await part(guest)

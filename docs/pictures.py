@@ -39,9 +39,7 @@ STYLE = """
     text { fill: #f0f6fc } .small { fill: #9ea7b3 }
   }
 """  # fmt: skip
-LETTER = (
-    7.5  # width of a letter of the paragraph, in pixels; `textLength` holds every browser to it
-)
+LETTER = 7.5  # width of a letter of the paragraph, in pixels; `textLength` holds every browser to it
 
 
 def paragraph() -> tuple[str, int]:
@@ -66,13 +64,7 @@ def _svg(height: int, title: str, body: Iterator[str]) -> str:
     tip = '<marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     tip += '<path class="line" d="M0 0 L8 4 L0 8"/></marker>'
     page = f'<rect class="page" width="900" height="{height}"/>'
-    lines = [
-        head,
-        f'<title id="t">{escape(title)}</title>',
-        f"<style>{STYLE}</style>",
-        f"<defs>{tip}</defs>",
-        page,
-    ]
+    lines = [head, f'<title id="t">{escape(title)}</title>', f"<style>{STYLE}</style>", f"<defs>{tip}</defs>", page]
     return "\n".join([*lines, *body, "</svg>"]) + "\n"
 
 
@@ -93,9 +85,7 @@ def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
 
 def _graph() -> Iterator[str]:
     text, start = paragraph()
-    yield _text(
-        20, 28, f"Text unit t1 of {DOCUMENT}, characters {start} to {start + len(text)}", "head"
-    )
+    yield _text(20, 28, f"Text unit t1 of {DOCUMENT}, characters {start} to {start + len(text)}", "head")
     lines, at = textwrap.wrap(text, 54), 0
     for number, line in enumerate(lines):
         y, at = 58 + 26 * number, text.index(line, at)
@@ -119,12 +109,7 @@ def _graph() -> Iterator[str]:
         width = 24 + 7.2 * len(entity)
         yield f'<rect class="name" x="{x}" y="{y}" width="{width:.0f}" height="30" rx="15"/>'
         yield _text(x + 12, y + 20, entity)
-    yield _text(
-        20,
-        330,
-        "Marked: names, with their characters. On the right: entities, and relationships",
-        "small",
-    )
+    yield _text(20, 330, "Marked: names, with their characters. On the right: entities, and relationships", "small")
     yield _text(20, 348, "with the characters of the sentence that names both.", "small")
 
 
@@ -139,12 +124,7 @@ def _topics() -> Iterator[str]:
             kind = "mark" if ours else "box"
             yield f'<circle class="{kind}" cx="{dot_x}" cy="{dot_y}" r="13"/>'
             yield _text(dot_x - 6, dot_y + 4, "t1", "small") if ours else ""
-    yield _text(
-        20,
-        412,
-        "t1 holds the paragraph. A community may hold smaller ones: a tree, level 0 on top.",
-        "small",
-    )
+    yield _text(20, 412, "t1 holds the paragraph. A community may hold smaller ones: a tree, level 0 on top.", "small")
     said, _, _ = sentence("By 1957")
     quoted = textwrap.wrap(f'"{said}" [t1]', 58)
     report = [

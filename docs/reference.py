@@ -155,12 +155,7 @@ def _tools() -> Iterator[str]:
         model = _model(tool).__name__
         sets = ", ".join(["all", *(name for name, kept in SETS.items() if tool.name in kept)])
         behaviour = _behaviour(tool.annotations)
-        yield from (
-            f"## {tool.name}",
-            "",
-            f"What it is for: [{tool.name}](tools.md#{tool.name}).",
-            "",
-        )
+        yield from (f"## {tool.name}", "", f"What it is for: [{tool.name}](tools.md#{tool.name}).", "")
         gives = f"[{model}](reference-results.md#{model.lower()})"
         if tool.fn_metadata.output_schema is None:
             gives = f"text; `--json` and Python give {gives}"
@@ -185,19 +180,9 @@ def _results() -> Iterator[str]:
     for tool in all_tools():
         used.setdefault(_model(tool), []).append(f"`{tool.name}`")
     for model, names in used.items():
-        yield from (
-            f"## {model.__name__}",
-            "",
-            f"Of {', '.join(names)}; beside the fields of every result:",
-            "",
-        )
-        yield from _table(
-            ("field", "type", "meaning"), _fields(model, set(types.Result.model_fields))
-        )
-    for model, what in (
-        (types.Citation, "One of `citations`."),
-        (types.DriftNode, "One of `frontier`."),
-    ):
+        yield from (f"## {model.__name__}", "", f"Of {', '.join(names)}; beside the fields of every result:", "")
+        yield from _table(("field", "type", "meaning"), _fields(model, set(types.Result.model_fields)))
+    for model, what in ((types.Citation, "One of `citations`."), (types.DriftNode, "One of `frontier`.")):
         yield from (f"## {model.__name__}", "", what, "")
         yield from _table(("field", "type", "meaning"), _fields(model))
 
@@ -211,9 +196,7 @@ def _model(tool: Any) -> Any:
         return getattr(types, TEXT[tool.name])
     fields = set(tool.fn_metadata.output_schema["properties"])
     return next(
-        model
-        for model in types.Result.__subclasses__()
-        if set(model.model_json_schema()["properties"]) == fields
+        model for model in types.Result.__subclasses__() if set(model.model_json_schema()["properties"]) == fields
     )
 
 
@@ -255,9 +238,7 @@ def _fields(model: Any, without: Iterable[str] = ()) -> Iterator[tuple[str, str,
             continue
         meaning = field.description or FIELDS.get(name)
         if not meaning:
-            raise SystemExit(
-                f"{model.__name__}.{name} has no words: describe it in types.py, or in FIELDS here"
-            )
+            raise SystemExit(f"{model.__name__}.{name} has no words: describe it in types.py, or in FIELDS here")
         spec = schema[name]
         kind = "object" if "$ref" in spec else spec.get("type") or "number or null"
         yield f"`{name}`", kind, meaning
@@ -270,9 +251,7 @@ def _commands() -> Iterator[str]:
     from graphrag_mcp.cli.main import parser
 
     whole = parser()
-    commands = next(
-        one for one in whole._actions if isinstance(one, argparse._SubParsersAction)
-    ).choices
+    commands = next(one for one in whole._actions if isinstance(one, argparse._SubParsersAction)).choices
     yield from (
         "# Reference: command line",
         "",
@@ -293,9 +272,7 @@ def _commands() -> Iterator[str]:
         yield from _table(("argument", "default", "meaning"), rows) if rows else ()
 
 
-def _options(
-    command: argparse.ArgumentParser, only: Any = (), without: Any = ()
-) -> Iterator[tuple[str, str, str]]:
+def _options(command: argparse.ArgumentParser, only: Any = (), without: Any = ()) -> Iterator[tuple[str, str, str]]:
     for action in command._actions:
         hidden = action.help == argparse.SUPPRESS or action.dest == "help"
         if hidden or action.dest in without or (only and action.dest not in only):
@@ -304,20 +281,12 @@ def _options(
         if action.choices:
             takes = "\\|".join(action.choices) if action.option_strings else action.dest.upper()
         more = {"*": " ...", "+": " ..."}.get(str(action.nargs), "")
-        shown = " ".join(
-            [*action.option_strings[-1:], f"{takes}{more}"] if takes else action.option_strings[-1:]
-        )
+        shown = " ".join([*action.option_strings[-1:], f"{takes}{more}"] if takes else action.option_strings[-1:])
         needed = not action.option_strings and action.nargs not in ("*", "?")
         empty = action.default is None or action.default is False or action.default in ("", [])
         default = "needed" if needed else "" if empty else f"`{action.default}`"
-        choices = (
-            f"{', '.join(action.choices)}" if action.choices and not action.option_strings else ""
-        )
-        yield (
-            f"`{shown}`".replace("\\|", "|"),
-            default,
-            (action.help or choices or "what to look for"),
-        )
+        choices = f"{', '.join(action.choices)}" if action.choices and not action.option_strings else ""
+        yield (f"`{shown}`".replace("\\|", "|"), default, (action.help or choices or "what to look for"))
 
 
 # ---- settings, tables, prompts, errors ------------------------------------------------------------------------------
@@ -351,9 +320,7 @@ def _settings() -> Iterator[str]:
     least = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
     for heading, names in GROUPS.items():
         yield from (f"{heading.rstrip('.')}.", "")
-        yield from _table(
-            SETTING, (_setting(fields.pop(name), what, least) for name, what in names.items())
-        )
+        yield from _table(SETTING, (_setting(fields.pop(name), what, least) for name, what in names.items()))
     if fields:
         yield from ("Not in the file that `init` writes.", "")
         yield from _table(SETTING, (_setting(field, "", least) for field in fields.values()))
@@ -378,10 +345,7 @@ def _environment() -> Iterator[str]:
     from graphrag_mcp.settings import ENVIRONMENT, Settings
 
     yield from ("## Environment", "")
-    rows = [
-        (f"`{name}`", f"`{to}`" if to.isidentifier() else to.strip("()"))
-        for name, to in ENVIRONMENT.items()
-    ]
+    rows = [(f"`{name}`", f"`{to}`" if to.isidentifier() else to.strip("()")) for name, to in ENVIRONMENT.items()]
     key = "the key itself, never a setting; `api_key_variable` names another variable"
     rows.append((f"`{Settings().api_key_variable}`", key))
     yield from _table(("variable", "setting"), rows)
@@ -391,40 +355,24 @@ def _data() -> Iterator[str]:
     from graphrag_mcp.exchange.export import SCHEMAS
     from graphrag_mcp.store.schema import TABLES
 
-    yield from (
-        "## Tables of an index",
-        "",
-        "In `tables/` of a corpus (LanceDB). What they hold: [data](data.md).",
-        "",
-    )
-    yield from _table(
-        ("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in TABLES.items())
-    )
+    yield from ("## Tables of an index", "", "In `tables/` of a corpus (LanceDB). What they hold: [data](data.md).", "")
+    yield from _table(("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in TABLES.items()))
     yield from (
         "## Tables of an export",
         "",
         "What `graphrag-mcp export` writes, one Parquet file each. `keywords` is there only where some were given.",
         "",
     )
-    yield from _table(
-        ("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in SCHEMAS.items())
-    )
+    yield from _table(("table", "columns"), ((f"`{name}`", _columns(schema)) for name, schema in SCHEMAS.items()))
 
 
 def _columns(schema: Any) -> str:
     short = {"string": "", "int64": " int", "double": " float", "bool": " bool"}
-    return ", ".join(
-        f"{field.name}{short.get(str(field.type), ' ' + _arrow(str(field.type)))}"
-        for field in schema
-    )
+    return ", ".join(f"{field.name}{short.get(str(field.type), ' ' + _arrow(str(field.type)))}" for field in schema)
 
 
 def _arrow(kind: str) -> str:
-    kind = (
-        re.sub(r"(element|item|child \d+): ", "", kind)
-        .replace("int64", "int")
-        .replace("double", "float")
-    )
+    kind = re.sub(r"(element|item|child \d+): ", "", kind).replace("int64", "int").replace("double", "float")
     return kind.replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -434,9 +382,7 @@ def _words() -> Iterator[str]:
     yield from ("## Prompts", "", "Who sees which: [prompts](../prompts/README.md).", "")
     rows = []
     for name in prompts.names():
-        note = re.match(
-            r"<!--\s*(.*?)\s*-->", (prompts.folder() / f"{name}.md").read_text("utf-8"), re.DOTALL
-        )
+        note = re.match(r"<!--\s*(.*?)\s*-->", (prompts.folder() / f"{name}.md").read_text("utf-8"), re.DOTALL)
         first = re.split(r"(?<=[.;])\s", " ".join(note[1].split()) if note else "", maxsplit=1)[0]
         variables = ", ".join(f"`${one}`" for one in prompts.load(name).get_identifiers())
         rows.append((f"[{name}](../prompts/{name}.md)", first, variables or "none"))
@@ -453,23 +399,14 @@ def _errors() -> Iterator[str]:
         "command line on stderr, Python as an exception of `graphrag_mcp.errors`.",
         "",
     )
-    kinds = [
-        one
-        for _, one in inspect.getmembers(errors, inspect.isclass)
-        if issubclass(one, errors.GraphRAGError)
-    ]
+    kinds = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, errors.GraphRAGError)]
     kinds.sort(key=lambda one: [base.__name__ for base in reversed(one.__mro__)])
     wrong_use = (errors.BadInput, errors.NotFound)  # cli.py
     rows = []
     for one in kinds:
         status = "2" if issubclass(one, wrong_use) else "1"
         rows.append(
-            (
-                f"`{one.__name__}`",
-                f"`{one.__base__.__name__}`",
-                " ".join((inspect.getdoc(one) or "").split()),
-                status,
-            )
+            (f"`{one.__name__}`", f"`{one.__base__.__name__}`", " ".join((inspect.getdoc(one) or "").split()), status)
         )
     yield from _table(("error", "is a", "means", "exit status"), rows)
 

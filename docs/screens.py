@@ -38,9 +38,7 @@ class Screen:
     scheme: str = "light"
     width: int = 1200
     height: int = 750
-    served: str = (
-        "sample"  # by which of the servers: an empty index, the sample, the sample with a model
-    )
+    served: str = "sample"  # by which of the servers: an empty index, the sample, the sample with a model
     wait: str = ""  # a selector
     click: str = ""  # a selector
 
@@ -81,9 +79,7 @@ def served(folder: Path, home: Path, *options: str, **environment: str) -> Itera
     """The address that `graphrag-mcp explore` prints in a folder."""
     command = [sys.executable, "-m", "graphrag_mcp", "explore", "--no-browser", "--home", str(home)]
     given = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    server = subprocess.Popen(
-        [*command, *options], cwd=folder, env=given, stdout=subprocess.PIPE, text=True
-    )
+    server = subprocess.Popen([*command, *options], cwd=folder, env=given, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
         yield server.stdout.readline().strip()
@@ -108,9 +104,7 @@ def numbered(view: str, home: Path) -> str:
 
 def taken(browser: Any, address: str, screen: Screen, home: Path) -> bytes:
     """The picture of a view."""
-    made = browser.new_context(
-        viewport={"width": screen.width, "height": screen.height}, color_scheme=screen.scheme
-    )
+    made = browser.new_context(viewport={"width": screen.width, "height": screen.height}, color_scheme=screen.scheme)
     made.set_default_timeout(120_000)  # milliseconds; a machine that runs tests beside it is slow
     page = made.new_page()
     page.goto(address)

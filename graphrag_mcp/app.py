@@ -16,15 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from graphrag_mcp.errors import (
-    BadInput,
-    Damaged,
-    GraphRAGError,
-    NewerFormat,
-    NotFound,
-    OutsideRoots,
-    extra,
-)
+from graphrag_mcp.errors import BadInput, Damaged, GraphRAGError, NewerFormat, NotFound, OutsideRoots, extra
 from graphrag_mcp.settings import Settings, address_of
 from graphrag_mcp.trust.fencing import SUBJECT, folder_name
 from graphrag_mcp.trust.private import is_name, keep_private, name_character
@@ -118,9 +110,7 @@ class App:
                 if folder.name.startswith("."):
                     continue  # on its way out (jobs/delete.py)
                 kept = (folder / "generations").glob("*.json")
-                known |= (
-                    {folder.name} if (folder / "manifest.json").is_file() or any(kept) else set()
-                )
+                known |= {folder.name} if (folder / "manifest.json").is_file() or any(kept) else set()
         return known
 
     def folder(self, corpus: str) -> Path:

@@ -36,10 +36,7 @@ WORKERS = 64
 PAUSE = 0.5  # seconds before a worker that has ended is replaced
 QUEUE = 512  # connections that the system holds until they are accepted
 TAKEN, ENDED = b"+", b"-"  # what a worker says of a connection
-BUSY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n"
-    b"Content-Length: 0\r\nConnection: close\r\n\r\n"
-)
+BUSY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 log = logging.getLogger(__name__)
 

@@ -60,9 +60,7 @@ class ModelError(GraphRAGError):
     again is useless (wrong key, no such model)."""
 
     # `divisible`: it is about what was sent; of several texts in one call, others may be welcome.
-    def __init__(
-        self, what: str, next_move: str, *, final: bool = False, divisible: bool = False
-    ) -> None:
+    def __init__(self, what: str, next_move: str, *, final: bool = False, divisible: bool = False) -> None:
         super().__init__(what, next_move)
         self.final, self.divisible = final, divisible
 

@@ -29,9 +29,7 @@ from graphrag_mcp.errors import BadInput, GraphRAGError, extra
 
 T = TypeVar("T")
 R = TypeVar("R")
-Done = tuple[
-    bool, Any
-]  # True and the results of a part, or False and the error of its first item that has one
+Done = tuple[bool, Any]  # True and the results of a part, or False and the error of its first item that has one
 
 PART, PART_WEIGHT = 32, 64 * 1024  # items, or units of weight, that go out together at most
 AHEAD, AHEAD_WEIGHT = 40, 16 * 1024 * 1024  # parts, or units of weight, that are under way at most
@@ -54,9 +52,7 @@ class Executor:
     _begin: Callable[[bytes], Callable[[], Done]]
     _least, _ahead = 1, AHEAD  # parts below which this process does them; parts under way at most
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
-    ) -> Iterator[R]:
+    def map(self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light) -> Iterator[R]:
         """The results in the order of the items. Bytes take a tenth of the memory."""
         under_way: deque[tuple[int, Callable[[], Done]]] = deque()
         total = 0
@@ -71,9 +67,7 @@ class Executor:
                 under_way.append((weight, self._begin(pickle.dumps((function, part), 5))))
                 total += weight
             while under_way and (
-                not part
-                or len(under_way) >= self._ahead
-                or (total > AHEAD_WEIGHT and len(under_way) > 1)
+                not part or len(under_way) >= self._ahead or (total > AHEAD_WEIGHT and len(under_way) > 1)
             ):
                 weight, result = under_way.popleft()
                 total -= weight
@@ -89,9 +83,7 @@ class Executor:
 class InProcess(Executor):
     """Each item when its result is taken."""
 
-    def map(
-        self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light
-    ) -> Iterator[R]:
+    def map(self, function: Callable[[T], R], items: Iterable[T], weigh: Callable[[T], int] = _light) -> Iterator[R]:
         return map(function, items)
 
 
@@ -105,9 +97,7 @@ class Processes(Executor):
         self._shares, self._first_here = shares, busy
         if busy:
             self._least, self._ahead = 2, 2 * count + 1
-        self._waiting: deque[tuple[Future[bytes], bytes]] = (
-            deque()
-        )  # and what is done or begun since
+        self._waiting: deque[tuple[Future[bytes], bytes]] = deque()  # and what is done or begun since
         self._here: dict[Future[bytes], Done] = {}  # parts that this process has done
         self._threads = ThreadPoolExecutor(count, "executor")
         self._idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
@@ -124,9 +114,7 @@ class Processes(Executor):
         return partial(self._result, future)
 
     def _result(self, future: Future[bytes]) -> Done:
-        while (
-            self._waiting and self._waiting[0][0].done()
-        ):  # its part and its result would stay in memory
+        while self._waiting and self._waiting[0][0].done():  # its part and its result would stay in memory
             self._waiting.popleft()
         while not future.done() and self._waiting:
             first, part = self._waiting.popleft()
@@ -235,9 +223,7 @@ class Ray(Executor):
             self._ray.shutdown()
 
 
-def executor(
-    engine: str, processes: int = 0, address: str = "", items: int = 0, busy: bool = False
-) -> Executor:
+def executor(engine: str, processes: int = 0, address: str = "", items: int = 0, busy: bool = False) -> Executor:
     """Who does work of so many items. `engine`: inline, processes, ray, or auto: processes where
     there are several cores and FEW items, of which this process is one and shares the work, or where it is
     `busy` with other work meanwhile. `processes` 0: one for each core, at most MOST."""

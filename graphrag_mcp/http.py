@@ -48,12 +48,8 @@ LONGEST = 4 * 1024 * 1024  # bytes of a request, as in the SDK
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 OPEN = page.OPEN | {"/health"}  # paths without a token: they give nothing of an index
 
-_OTHER_HOST = (
-    "this server does not answer to that Host. Start it with --allow-host NAME to change that."
-)
-_OTHER_ORIGIN = (
-    "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise."
-)
+_OTHER_HOST = "this server does not answer to that Host. Start it with --allow-host NAME to change that."
+_OTHER_ORIGIN = "pages of that Origin may not use this server. Start it with --allow-host NAME otherwise."
 _TOO_LARGE = "the request is over 4 MiB. Give long texts as files (paths), or in several calls."
 _NO_STREAM = "a server with several workers opens no event stream. Calls need none."
 
@@ -114,9 +110,7 @@ def serve(
     to_the_end(lambda: supervisor.run(listener), 0)
 
 
-async def run(
-    door: Door, *listeners: socket.socket, most: int = 0, channel: socket.socket | None = None
-) -> None:
+async def run(door: Door, *listeners: socket.socket, most: int = 0, channel: socket.socket | None = None) -> None:
     """Serve on a socket, or the clients that come through a channel, until SIGTERM, Ctrl-C or the end
     of the parent process; then calls get GRACE seconds to finish, and streams end at once."""
     await Server(door, door.end_streams, most=most, channel=channel).serve(list(listeners))
@@ -186,9 +180,7 @@ class Door:
         self.requests: Counter[str] = Counter()  # that are being answered, by name of the token
 
     @classmethod
-    def of_servers(
-        cls, servers: Mapping[str, MCPServer[Any]], sessions: bool = True, **callers: Any
-    ) -> Door:
+    def of_servers(cls, servers: Mapping[str, MCPServer[Any]], sessions: bool = True, **callers: Any) -> Door:
         """A door to `/mcp` and `/health` of servers by tenant. Without `sessions` any worker
         answers."""
         from mcp.server.transport_security import TransportSecuritySettings
@@ -199,10 +191,7 @@ class Door:
         for tenant, server in servers.items():
             _add_routes(server, [("/health", "GET", _health)])
             apps[tenant] = server.streamable_http_app(
-                streamable_http_path=PATH,
-                transport_security=unchecked,
-                stateless_http=not sessions,
-                max_sessions=None,
+                streamable_http_path=PATH, transport_security=unchecked, stateless_http=not sessions, max_sessions=None
             )
         door = cls(apps, **callers)
         door.servers, door.with_sessions = servers, sessions
@@ -316,9 +305,7 @@ class Door:
         for server in self.servers.values():
             low = server._lowlevel_server  # pyright: ignore[reportPrivateUsage]
             if listeners := low.get_request_handler("subscriptions/listen"):
-                listen: Any = (
-                    listeners.handler
-                )  # an object of the SDK that is called like a function
+                listen: Any = listeners.handler  # an object of the SDK that is called like a function
                 listen.close()
             for transport in _transports(server.session_manager).values():
                 transport.close_standalone_sse_stream()

@@ -89,6 +89,4 @@ def outline(uri: str, text: str) -> Outline | None:
 
 def parameters() -> dict[str, Any]:
     """What the rows of all plug-ins depend on besides the documents."""
-    return {
-        name: value for reader in readers().values() for name, value in reader.parameters().items()
-    }
+    return {name: value for reader in readers().values() for name, value in reader.parameters().items()}

@@ -182,9 +182,7 @@ def build(
     return server, desk
 
 
-def _door(
-    app: App, updates: Updates, warmer: _Once, writers: Collection[str]
-) -> Callable[..., Awaitable[Any]]:
+def _door(app: App, updates: Updates, warmer: _Once, writers: Collection[str]) -> Callable[..., Awaitable[Any]]:
     """Middleware: who calls and whose home it is, then what some methods need beside the SDK. The
     tools `writers` are listed while there is something to write, and the argument `corpus` where
     there are several (but for the tool that makes them)."""
@@ -244,12 +242,8 @@ async def _without_page(ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) ->
         return result
     result = cast(dict[str, list[dict[str, Any]]], result)
     for name in {"tools", "resources"} & result.keys():
-        kept = [
-            entry for entry in result[name] if entry["name"] != TOOL and entry.get("uri") != URI
-        ]
-        result[name] = [
-            {key: value for key, value in entry.items() if key != "_meta"} for entry in kept
-        ]
+        kept = [entry for entry in result[name] if entry["name"] != TOOL and entry.get("uri") != URI]
+        result[name] = [{key: value for key, value in entry.items() if key != "_meta"} for entry in kept]
     return result
 
 
@@ -337,9 +331,7 @@ def take_stdio() -> tuple[TextIOWrapper, TextIOWrapper]:
     )
 
 
-def to_the_end(
-    work: Callable[[], None], seconds: float, afterwards: Callable[[], None] = lambda: None
-) -> None:
+def to_the_end(work: Callable[[], None], seconds: float, afterwards: Callable[[], None] = lambda: None) -> None:
     """Do `work`, leave small jobs in threads of this process some seconds, and end the process. A
     thread may still read stdin, or an abandoned search run: they are not waited for."""
     status = 0

@@ -40,10 +40,7 @@ Folder = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute(
 NotesFolder = Annotated[  # a text, which a job's record can hold
     str, AfterValidator(lambda path: str(Path(path).expanduser().absolute()) if path else "")
 ]
-Texts = Annotated[
-    tuple[str, ...],
-    AfterValidator(lambda texts: tuple(text.strip() for text in texts if text.strip())),
-]
+Texts = Annotated[tuple[str, ...], AfterValidator(lambda texts: tuple(text.strip() for text in texts if text.strip()))]
 Engine = Literal["auto", "inline", "processes", "ray"]
 JsonMode = Literal["auto", "schema", "object", "none"]
 Gleanings = Annotated[Literal["auto", "0", "1"], BeforeValidator(str)]

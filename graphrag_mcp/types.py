@@ -64,8 +64,7 @@ class Citation(Model):
     score: float = 0.0
     said: str = Field(default="", description="the day on which it was said (ISO 8601)")
     when: list[dict[str, Any]] = Field(
-        default=[],
-        description="days of which it speaks: {start, end, kind, char_start, char_end, anchor}",
+        default=[], description="days of which it speaks: {start, end, kind, char_start, char_end, anchor}"
     )
 
 
@@ -79,28 +78,18 @@ class Result(Model):
     next_cursor: str = ""
     hint: str = ""
     next_call: str = ""
-    suspicious: dict[str, str] = Field(
-        default={}, description="by id: what its text was flagged for"
-    )
-    view: SkipJsonSchema[str] = Field(
-        default="", exclude=True
-    )  # of the explorer page that shows it
-    beside: SkipJsonSchema[int] = Field(
-        default=0, exclude=True
-    )  # tokens of a note that is shown beside the budget
+    suspicious: dict[str, str] = Field(default={}, description="by id: what its text was flagged for")
+    view: SkipJsonSchema[str] = Field(default="", exclude=True)  # of the explorer page that shows it
+    beside: SkipJsonSchema[int] = Field(default=0, exclude=True)  # tokens of a note that is shown beside the budget
 
 
 class SearchResult(Result):
     state: State = "context"
     mode: str = ""
     corpus: str = ""
-    answer: str = Field(
-        default="", description="a model's answer, when one was asked for and given"
-    )
+    answer: str = Field(default="", description="a model's answer, when one was asked for and given")
     method: str = Field(default="", description="who answered: llm:<model>")
-    usage: dict[str, Any] = Field(
-        default={}, description="calls, prompt_tokens, output_tokens, by_stage"
-    )
+    usage: dict[str, Any] = Field(default={}, description="calls, prompt_tokens, output_tokens, by_stage")
     citations: list[Citation] = []
     communities: list[str] = []
     coverage: dict[str, int] = Field(default={}, description="how much was considered, by kind")
@@ -181,12 +170,8 @@ class ExploreResult(Result):
     goal: str = ""
     nodes: list[dict[str, Any]] = Field(default=[], description="{id, title, type, degree, hops}")
     edges: list[dict[str, Any]] = Field(default=[], description="{id, source, target, weight}")
-    paths: list[dict[str, Any]] = Field(
-        default=[], description="{kind, entities, relationships, strength}"
-    )
-    communities: list[dict[str, Any]] = Field(
-        default=[], description="{id, title, level, parent, size}"
-    )
+    paths: list[dict[str, Any]] = Field(default=[], description="{kind, entities, relationships, strength}")
+    communities: list[dict[str, Any]] = Field(default=[], description="{id, title, level, parent, size}")
     candidates: list[dict[str, Any]] = []
     citations: list[Citation] = []
 
@@ -201,25 +186,18 @@ class IndexResult(Result):
     corpus: str = ""
     done: int = 0
     total: int = 0
-    counts: dict[str, int] = Field(
-        default={}, description="added, changed, removed, unchanged, ..."
-    )
+    counts: dict[str, int] = Field(default={}, description="added, changed, removed, unchanged, ...")
     skipped: dict[str, int] = {}
     skipped_files: list[dict[str, str]] = Field(
         default=[], description="files that were passed over: {path, suffix, reason}"
     )
     errors: list[dict[str, str]] = Field(
-        default=[],
-        description='{path, reason, kind}; kind "unread": a file in a folder that could not be read',
+        default=[], description='{path, reason, kind}; kind "unread": a file in a folder that could not be read'
     )
     estimate: dict[str, Any] = {}
-    usage: dict[str, Any] = Field(
-        default={}, description="calls, prompt_tokens, output_tokens, by_stage"
-    )
+    usage: dict[str, Any] = Field(default={}, description="calls, prompt_tokens, output_tokens, by_stage")
     degraded: list[dict[str, str]] = Field(default=[], description="{kind, id, document, reason}")
-    pending: dict[str, int] = Field(
-        default={}, description="what a model still has to answer, by kind"
-    )
+    pending: dict[str, int] = Field(default={}, description="what a model still has to answer, by kind")
     refused: dict[str, int] = Field(default={}, description=REFUSED)
     losses: dict[str, int] = Field(default={}, description=LOSSES)
     poll_after_ms: int = 0
@@ -243,9 +221,7 @@ class StatusResult(Result):
     counts: dict[str, int] = {}
     levels: dict[str, int] = Field(default={}, description="communities per level")
     model: str = "none (extractive)"
-    pending: dict[str, int] = Field(
-        default={}, description="what a model still has to answer, by kind"
-    )
+    pending: dict[str, int] = Field(default={}, description="what a model still has to answer, by kind")
     refused: dict[str, int] = Field(default={}, description=REFUSED)
     losses: dict[str, int] = Field(default={}, description=LOSSES)
     jobs: list[dict[str, Any]] = []
@@ -270,14 +246,10 @@ class EditResult(Result):
     op: str = ""
     dry_run: bool = True
     undo_id: str = Field(default="", description="op undo takes it")
-    changes: dict[str, int] = Field(
-        default={}, description="entities_added, relationships_removed, ..."
-    )
+    changes: dict[str, int] = Field(default={}, description="entities_added, relationships_removed, ...")
     ids: list[str] = Field(default=[], description="entities that come or change")
     edits: list[dict[str, Any]] = Field(default=[], description="{undo_id, what, by, time, state}")
-    proposals: list[dict[str, Any]] = Field(
-        default=[], description="{ids, names, kind, why, score}"
-    )
+    proposals: list[dict[str, Any]] = Field(default=[], description="{ids, names, kind, why, score}")
 
 
 class NoteResult(Result):

@@ -20,9 +20,7 @@ from pathlib import Path
 
 PAUSE = 2.0  # seconds between two lines, and between two looks at the folder
 KEPT = 30  # last lines of pip that are shown when it fails
-FILE = re.compile(
-    r"\s*(?:Downloading|Using cached) (\S+?)(\.metadata)? \(([\d.]+) (bytes|kB|MB|GB)\)"
-)
+FILE = re.compile(r"\s*(?:Downloading|Using cached) (\S+?)(\.metadata)? \(([\d.]+) (bytes|kB|MB|GB)\)")
 MEGABYTES = {"bytes": 1e-6, "kB": 1e-3, "MB": 1.0, "GB": 1e3}
 
 
@@ -70,9 +68,7 @@ class Progress:
             whole = f" of about {self.megabytes:,.0f}" if size < self.megabytes else ""
             return f"downloading: {size:,.0f}{whole} MB, now {self.last}"
         if self.looked_up:
-            return (
-                f"looking up what is needed: packages so far {len(self.looked_up)}, now {self.last}"
-            )
+            return f"looking up what is needed: packages so far {len(self.looked_up)}, now {self.last}"
         return ""
 
 

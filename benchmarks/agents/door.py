@@ -41,11 +41,7 @@ async def _tool(words: list[str]) -> tuple[str, bool]:
 
 def _shell(command: str) -> tuple[str, bool]:
     done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=os.environ["FOLDER"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=120,
+        ["bash", "-c", command], cwd=os.environ["FOLDER"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
     )
     return done.stdout.decode("utf-8", "replace")[:MOST], done.returncode > 1
 
@@ -71,10 +67,7 @@ def main(words: list[str]) -> int:
     try:
         text, failed = _shell(look[1]) if look[0] == "shell" else anyio.run(_tool, look)
     except Exception as error:
-        print(
-            f"No server answers at {os.environ.get('URL')} ({type(error).__name__}).",
-            file=sys.stderr,
-        )
+        print(f"No server answers at {os.environ.get('URL')} ({type(error).__name__}).", file=sys.stderr)
         return 1  # no look
     if budget:
         text = text[:left]

@@ -42,9 +42,7 @@ def write(folder: Path, documents: list[dict], questions: list[dict], answers: l
         title = f"{row['title']}\n\n" if row.get("title") else ""
         (folder / "documents" / f"{name}.txt").write_text(title + row["text"], "utf-8")
     for name, rows in (("questions", questions), ("answers", answers)):
-        (folder / f"{name}.json").write_text(
-            json.dumps(rows, indent=1, ensure_ascii=False), "utf-8"
-        )
+        (folder / f"{name}.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False), "utf-8")
 
 
 def _picked(

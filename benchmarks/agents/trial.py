@@ -101,9 +101,7 @@ def judge(name: str, folder: Path, agents: list[str]) -> str:
     (folder / "trial" / f"key-{name}.json").write_text(json.dumps(drawn), "utf-8")
     for letter, one in drawn.items():
         answers = json.loads((folder / "trial" / "answers" / f"{one}.json").read_text("utf-8"))
-        (sets / f"{letter}.json").write_text(
-            json.dumps(answers, indent=1, ensure_ascii=False), "utf-8"
-        )
+        (sets / f"{letter}.json").write_text(json.dumps(answers, indent=1, ensure_ascii=False), "utf-8")
     known = json.loads((folder / "answers.json").read_text("utf-8"))
     return JUDGE.format(
         many=len(agents),
@@ -126,22 +124,15 @@ def points(folder: Path) -> str:
             lines.append(f"{name}: no points yet")
             continue
         rows = json.loads(given.read_text("utf-8")).values()
-        for letter, one in sorted(
-            json.loads(key.read_text("utf-8")).items(), key=lambda pair: pair[1]
-        ):
+        for letter, one in sorted(json.loads(key.read_text("utf-8")).items(), key=lambda pair: pair[1]):
             seen[one] = total(folder / "trial" / "doors" / f"{one}.log")
             lines.append(f"{name}: {one} {sum(row[letter] for row in rows) / len(rows):.2f}")
-    looks = [
-        f"{one}: {sums['looks']} looks, {sums['characters']:,} characters"
-        for one, sums in seen.items()
-    ]
+    looks = [f"{one}: {sums['looks']} looks, {sums['characters']:,} characters" for one, sums in seen.items()]
     return "\n".join([*lines, *looks])
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     for command in ("agent", "judge", "points"):
         each = commands.add_parser(command)

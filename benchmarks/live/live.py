@@ -83,18 +83,12 @@ class _Handler(BaseHTTPRequestHandler):
         number = self.server.folder.number(body)
         text = self.server.folder.reply(number)
         sent = len(json.dumps(body["messages"], ensure_ascii=False)) // 4
-        usage = {
-            "prompt_tokens": sent,
-            "completion_tokens": len(text) // 4,
-            "total_tokens": sent + len(text) // 4,
-        }
+        usage = {"prompt_tokens": sent, "completion_tokens": len(text) // 4, "total_tokens": sent + len(text) // 4}
         made = {"id": number, "created": 0, "model": "live", "usage": usage}
         said = {"role": "assistant", "content": text}
         choice = {"index": 0, "finish_reason": "stop"}
         if not body.get("stream"):
-            self._send(
-                {**made, "object": "chat.completion", "choices": [{**choice, "message": said}]}
-            )
+            self._send({**made, "object": "chat.completion", "choices": [{**choice, "message": said}]})
             return
         part = {**made, "object": "chat.completion.chunk", "choices": [{**choice, "delta": said}]}
         events = f"data: {json.dumps(part)}\n\ndata: [DONE]\n\n"
@@ -153,17 +147,7 @@ def run(work: Path) -> None:
 
 
 def _command(home: Path, environment: dict[str, str], *words: str) -> Any:
-    command = [
-        sys.executable,
-        "-m",
-        "graphrag_mcp",
-        *words,
-        "--home",
-        str(home),
-        "--corpus",
-        "live",
-        "--json",
-    ]
+    command = [sys.executable, "-m", "graphrag_mcp", *words, "--home", str(home), "--corpus", "live", "--json"]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, encoding="utf-8")
     if not done.stdout.strip():
         raise SystemExit(f"no result of: {' '.join(words)}")
@@ -202,9 +186,7 @@ def about(kind: str, messages: Sequence[dict[str, str]]) -> str:
         return asked.rpartition("<text>")[2].rpartition("</text>")[0].strip()
     if kind == "report":
         table = asked.rpartition("<context>")[2].partition("\nRelationships\n")[0]
-        return "\n".join(
-            row[1] for row in csv.reader(table.splitlines()) if row and row[0].isdecimal()
-        )
+        return "\n".join(row[1] for row in csv.reader(table.splitlines()) if row and row[0].isdecimal())
     questions = re.findall(r"^Question: (.+)$", messages[-1]["content"], re.MULTILINE)
     return questions[-1] if questions else messages[-1]["content"].strip().splitlines()[-1]
 
@@ -272,10 +254,7 @@ def replay(one: dict[str, Any]) -> tuple[int, int]:
         return _listed(reply, "entities") + _listed(reply, "relationships"), kept
     if kind == "report":
         return _listed(reply, "findings"), len(report_reply.parse_report(reply).findings)
-    if kind in (
-        "drift_auto_primer",
-        "drift_auto_step",
-    ):  # follow-ups that ask nearly the same are one
+    if kind in ("drift_auto_primer", "drift_auto_step"):  # follow-ups that ask nearly the same are one
         return 1, int(bool(model_replies.read_node(reply).answer))
     return 1, int(bool(model_replies.read_answer(reply)))
 
@@ -287,9 +266,7 @@ def _listed(reply: str, key: str) -> int:
         held = json.loads(reply[start : end + 1])
     except ValueError:
         return 0
-    return len(
-        [one for one in held.get(key, ()) if not isinstance(one, dict) or one.get("score") != 0]
-    )
+    return len([one for one in held.get(key, ()) if not isinstance(one, dict) or one.get("score") != 0])
 
 
 def report() -> int:
@@ -318,19 +295,10 @@ def judged() -> int:
     print("way | questions |", " | ".join(CRITERIA), "| claims supported")
     for way in ("local", "global", "drift", "vector"):
         for mode in ("all", "local", "global", "drift"):
-            of = [
-                one
-                for one in answers
-                if one["way"] == way and mode in ("all", modes[one["question"]])
-            ]
+            of = [one for one in answers if one["way"] == way and mode in ("all", modes[one["question"]])]
             means = (f"{sum(one[name] for one in of) / len(of):.1f}" for name in CRITERIA)
             claims = (sum(one[name] for one in of) for name in ("claims_supported", "claims"))
-            print(
-                f"{way} | {mode} ({len(of)}) |",
-                " | ".join(means),
-                "|",
-                " of ".join(map(str, claims)),
-            )
+            print(f"{way} | {mode} ({len(of)}) |", " | ".join(means), "|", " of ".join(map(str, claims)))
     return 0
 
 
@@ -338,9 +306,7 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("command", choices=("run", "open", "record", "replay", "judged"))
     parser.add_argument("work", type=Path, nargs="?")
-    parser.add_argument(
-        "--reader", default="", help="record: who wrote the replies, e.g. a model's name"
-    )
+    parser.add_argument("--reader", default="", help="record: who wrote the replies, e.g. a model's name")
     options = parser.parse_args(words)
     if options.command in ("replay", "judged"):
         return report() if options.command == "replay" else judged()

@@ -39,13 +39,7 @@ def eval(options: argparse.Namespace) -> int:
     documents = [Citation(**row | {"document_id": row["id"]} | nowhere) for row in rows]
     with Bar(options) as bar:
         result = evaluate.evaluate(
-            corpus,
-            questions,
-            modes,
-            engine(app, corpus),
-            tokens=options.tokens,
-            documents=documents,
-            progress=bar,
+            corpus, questions, modes, engine(app, corpus), tokens=options.tokens, documents=documents, progress=bar
         )
     if options.json:
         print_json(asdict(result))

@@ -34,17 +34,7 @@ PROGRAM = "graphrag-mcp"
 _TOOLS: dict[str, dict[str, str]] = terms.table(f"{Path(__file__).parent}/main")["tools"]
 COMMANDS = {tool: (places.pop("command"), places) for tool, places in _TOOLS.items()}
 ONLY_TOOLS = ("claim_work", "submit_work", "cancel_job")  # what only an agent does
-OPTIONS = (
-    "query",
-    "max_tokens",
-    "max_nodes",
-    "hops",
-    "around",
-    "level",
-    "method",
-    "kinds",
-    "corpus",
-)
+OPTIONS = ("query", "max_tokens", "max_nodes", "hops", "around", "level", "method", "kinds", "corpus")
 _NAMES = "|".join(sorted((*COMMANDS, *ONLY_TOOLS), key=len, reverse=True))
 _CALL = re.compile(rf'\b({_NAMES})\(((?:[^()"]|"[^"]*")*)\)')
 _ARGUMENT = re.compile(r'(?<!\w)(\w{1,40})=(\[(?:[^\[\]"]|"[^"]*")*\]|"[^"]*"|[^,\s()]+)')
@@ -85,9 +75,7 @@ def _command(tool: str, arguments: str, corpus: str) -> str:
         by_name.setdefault("corpus", f'"{corpus}"')
     words = [PROGRAM, command]
     for name, unknown in places.items():
-        words += [
-            _all(by_name[name]) if name in by_name and "..." not in by_name[name] else unknown
-        ]
+        words += [_all(by_name[name]) if name in by_name and "..." not in by_name[name] else unknown]
     named = (name for name in OPTIONS if name in by_name and name not in places)
     words += [f"{_option(name)} {_all(by_name[name])}" for name in named]
     words += [_option(name) for name in ("raw", "changes") if by_name.get(name) == "true"]
@@ -180,9 +168,7 @@ def _worded(result: Result, corpus: str) -> str:
         return result.text
     theirs = ("- ", "Folders: ", "Other corpora: ", "Unknown: ")
     lines = result.text.split("\n")
-    return "\n".join(
-        line if line.startswith(theirs) else as_commands(line, corpus) for line in lines
-    )
+    return "\n".join(line if line.startswith(theirs) else as_commands(line, corpus) for line in lines)
 
 
 def _answers(result: Result) -> bool:
@@ -195,9 +181,7 @@ def counts_line(counts: Mapping[str, int], names: Sequence[str] = ()) -> str:
     """`26 documents, 1 passage`, zeros left out; a reason stays as it is."""
     shown = [(name.removesuffix("_total"), counts.get(name, 0)) for name in names or counts]
     return ", ".join(
-        terms.counted(count, name) if " " not in name else f"{count:,} {name}"
-        for name, count in shown
-        if count
+        terms.counted(count, name) if " " not in name else f"{count:,} {name}" for name, count in shown if count
     )
 
 
@@ -254,9 +238,7 @@ def print_json(value: Any, exact: bool = False) -> None:
     print(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
-def failed(
-    options: argparse.Namespace, error: GraphRAGError | str, status: int, **more: str
-) -> int:
+def failed(options: argparse.Namespace, error: GraphRAGError | str, status: int, **more: str) -> int:
     """Says what is wrong as it is, for it may quote anything; and the next move in the words of the
     command line. `more` are further fields of the JSON object."""
     message = str(error)

@@ -233,9 +233,7 @@ def source(options: argparse.Namespace) -> int:
         from graphrag_mcp.tools.notes import kept_text
 
         kept = kept_text(settings_of(options, notes=options.notes).notes)
-        return show(
-            options, changes(parts_of(options, options.ids), options.ids, kept, **_budget(options))
-        )
+        return show(options, changes(parts_of(options, options.ids), options.ids, kept, **_budget(options)))
     arguments = {"around": options.around, "raw": options.raw, "query": options.query}
     arguments |= _budget(options)
     return show(options, get_source(parts_of(options, options.ids), options.ids, **arguments))
@@ -259,9 +257,7 @@ def status(options: argparse.Namespace) -> int:
 
         folder = app.fetched(options.corpus)
         found = changes(folder, generation_of(folder, options.since or ""), options.about)
-        return say(
-            options, asdict(found), fencing.clean("\n".join(change_lines(found, options.about)))
-        )
+        return say(options, asdict(found), fencing.clean("\n".join(change_lines(found, options.about))))
     # the graph_status tool, without its wire
     from graphrag_mcp.tools.index import status as status_of
 
@@ -298,9 +294,7 @@ def _disk_line(disk: Mapping[str, Sequence[str]]) -> str:
         line += f" {counted(len(pictures), 'pictures')}: {_first(pictures)}; {reads}."
     if left := disk["pictures_left_out"]:
         reads = "graphrag-mcp index reads them" if walk.ocr_installed() else ocr.SCANS
-        line += (
-            f" Pictures in {counted(len(left), 'files')} were left out: {_first(left)}; {reads}."
-        )
+        line += f" Pictures in {counted(len(left), 'files')} were left out: {_first(left)}; {reads}."
     if unread := [name for name in disk["unread"] if name not in scans]:
         line += f" {counted(len(unread), 'files')} could not be read: {_first(unread)}; graphrag-mcp index says why."
     return line

@@ -67,9 +67,7 @@ def install(options: argparse.Namespace) -> int:
     if options.client == "all":
         return _everywhere(options)
     if options.client not in BY_NAME:
-        return _to_paste(
-            options, next(client for client in PRINTED if client.name == options.client)
-        )
+        return _to_paste(options, next(client for client in PRINTED if client.name == options.client))
     host = BY_NAME[options.client]
     project = _project(options, host)
     file = Path(options.config).expanduser().absolute() if options.config else _file(host, project)
@@ -116,9 +114,7 @@ def _to_paste(options: argparse.Namespace, host: Host) -> int:
     entry, notes = _entry(options, host, None)
     text = printed(host, options.name, entry)
     record = {"client": host.name, "entry": entry, "block": text, "notes": notes}
-    return output.say(
-        options, record, f"{host.title}:\n\n{text}\n", *_notes_and_steps(notes, [host.reload])
-    )
+    return output.say(options, record, f"{host.title}:\n\n{text}\n", *_notes_and_steps(notes, [host.reload]))
 
 
 def _everywhere(options: argparse.Namespace) -> int:
@@ -156,9 +152,7 @@ def _undo(options: argparse.Namespace, host: Host, file: Path) -> int:
     return output.say(options, record, *lines)
 
 
-def _show(
-    options: argparse.Namespace, host: Host, file: Path, entry: dict[str, Any], notes: list[str]
-) -> int:
+def _show(options: argparse.Namespace, host: Host, file: Path, entry: dict[str, Any], notes: list[str]) -> int:
     from graphrag_mcp.install import install as installs
 
     text = installs.block(host, options.name, entry)
@@ -190,18 +184,14 @@ def _overview(options: argparse.Namespace) -> int:
             lines.append(f"{'':<16}{state} in {server['file']}{problem}")
         lines.append(f"{'':<16}would start: {' '.join([entry['command'], *entry['args']])}")
     lines.append("\nTo add it to a client: graphrag-mcp install --client NAME [--root FOLDER]")
-    lines.append(
-        f"With --print, an entry to paste for: {', '.join(client.name for client in PRINTED)}"
-    )
+    lines.append(f"With --print, an entry to paste for: {', '.join(client.name for client in PRINTED)}")
     return output.say(options, {"hosts": rows}, *lines)
 
 
 # ---- what the server is started with -----------------------------------------------------------
 
 
-def _entry(
-    options: argparse.Namespace, host: Host, project: Path | None
-) -> tuple[dict[str, Any], list[str]]:
+def _entry(options: argparse.Namespace, host: Host, project: Path | None) -> tuple[dict[str, Any], list[str]]:
     from graphrag_mcp.app import checked_name
     from graphrag_mcp.install import install as installs
     from graphrag_mcp.install import launch
@@ -252,9 +242,7 @@ def _notes(options: argparse.Namespace, roots: Sequence[Path]) -> list[str]:
     return ["--notes", str(folder)]
 
 
-def _roots(
-    options: argparse.Namespace, host: Host, project: Path | None, settings: Settings
-) -> tuple[Path, ...]:
+def _roots(options: argparse.Namespace, host: Host, project: Path | None, settings: Settings) -> tuple[Path, ...]:
     """Folders named here or in the settings; else the project, or this folder."""
     if options.root:
         roots = tuple(output.existing(root) for root in options.root)

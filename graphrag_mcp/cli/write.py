@@ -68,12 +68,7 @@ def try_(options: argparse.Namespace) -> int:
     print("\nWhat it is about:", *about, sep="\n  ")
     print("\nQuestions that it answers, with their sources:")
     for example in questions:
-        print(
-            f"  {example['question']}",
-            one_line(example["answer"], 240),
-            example["source"],
-            sep="\n    ",
-        )
+        print(f"  {example['question']}", one_line(example["answer"], 240), example["source"], sep="\n    ")
     question = questions[0]["question"] if questions else "What is this about?"
     print(f"\nAsk your own: graphrag-mcp search {shlex.quote(question)}")
     if note := output.elsewhere(app, corpus):
@@ -100,14 +95,8 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
     with output.Bar(options) as bar:
         result = index_documents(app.folder(corpus), request, app.settings, progress=bar)
     counts = dict(result.counts) | {"documents": result.counts["documents_total"]}
-    uris = (
-        app.snapshot(corpus).rows("documents", "", ["uri"])["uri"].to_pylist()
-        if counts["documents"]
-        else []
-    )
-    counts["files"] = len(
-        {file_and_key(str(uri))[0] for uri in uris}
-    )  # a row of a table is a document
+    uris = app.snapshot(corpus).rows("documents", "", ["uri"])["uri"].to_pylist() if counts["documents"] else []
+    counts["files"] = len({file_and_key(str(uri))[0] for uri in uris})  # a row of a table is a document
     names = ("files", "documents", "passages", "entities", "relationships")
     listed = ", ".join(counted(counts[name], name) for name in names)
     print(f"{folder}: {listed}, in {time.monotonic() - began:.1f} s.", file=sys.stderr)
@@ -273,9 +262,7 @@ def serve(options: argparse.Namespace) -> int:
     from graphrag_mcp import server
 
     if sys.stdin.isatty():
-        message = (
-            "This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help"
-        )
+        message = "This terminal now speaks MCP, which is for a host. Ctrl-C, then: graphrag-mcp --help"
         print(message, file=sys.stderr)
     server.serve(settings, **offer)
     return 0
@@ -401,9 +388,7 @@ def _print_index(result: IndexResult, elapsed: float) -> None:
         what = f"replies were refused twice: {output.counts_line(result.refused)}"
         print(f"{what} (asked again with --retry-refused)", file=sys.stderr)
     if result.pending:
-        reasons = Counter(
-            question["reason"] for question in result.degraded if question["kind"] != RECORDS
-        )
+        reasons = Counter(question["reason"] for question in result.degraded if question["kind"] != RECORDS)
         for reason, count in sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])):
             print(f"  {count:,} x {reason}", file=sys.stderr)
     if losses := in_words(result.losses):
@@ -433,12 +418,7 @@ def tune(options: argparse.Namespace) -> int:
         advice = "Set GRAPHRAG_MCP_CHAT_MODEL, or give an agent the MCP prompt tune_prompts"
         raise BadInput("tuning needs a chat model and none is configured", advice)
     found = fit(
-        app.folder(corpus),
-        app.snapshot(corpus),
-        app.settings,
-        app.asker(corpus),
-        options.domain,
-        options.language,
+        app.folder(corpus), app.snapshot(corpus), app.settings, app.asker(corpus), options.domain, options.language
     )
     files, hint = [str(path) for path in found.files], ""
     if found.files:
@@ -474,9 +454,7 @@ def answers(options: argparse.Namespace) -> int:
         book.probe()
         if options.action == "clear":
             removed = book.clear(options.kind)
-            print(
-                json.dumps({"cleared": removed}) if options.json else f"forgot {removed:,} answers"
-            )
+            print(json.dumps({"cleared": removed}) if options.json else f"forgot {removed:,} answers")
         elif options.json:
             output.print_json({"kinds": book.kinds(), "answers": list(book.listing(options.kind))})
         elif options.kind:

@@ -77,11 +77,7 @@ def text(snapshot: Snapshot, row: Row) -> list[Row]:
 
 
 def _part(row: Row, text: str, start: int, end: int, passages: Sequence[Row]) -> list[Row]:
-    inside = [
-        passage
-        for passage in passages
-        if passage["char_start"] < end and passage["char_end"] > start
-    ]
+    inside = [passage for passage in passages if passage["char_start"] < end and passage["char_end"] > start]
     inside.sort(key=lambda passage: passage["position"])
     if not inside or row["type"] == "module" or end - start > WHOLE:
         return inside

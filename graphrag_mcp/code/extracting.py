@@ -63,16 +63,11 @@ class SourceCode(ExtractingPlugin):
         assert isinstance(outline, SourceFile)
         return SymbolExtractor(outline)
 
-    def facts(
-        self, uri: str, text: str, outline: Outline | None, units: Mapping[str, Unit]
-    ) -> str | None:
+    def facts(self, uri: str, text: str, outline: Outline | None, units: Mapping[str, Unit]) -> str | None:
         """What is needed to resolve names; None of a document that names no symbol."""
         assert outline is None or isinstance(outline, SourceFile)
         file = outline or parse_prose(uri, text)
-        spans = [
-            UnitSpan(id, unit.passages[0].start, unit.span.start, unit.span.end)
-            for id, unit in units.items()
-        ]
+        spans = [UnitSpan(id, unit.passages[0].start, unit.span.start, unit.span.end) for id, unit in units.items()]
         return dumped(file, spans) if file else None
 
 

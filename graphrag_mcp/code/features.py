@@ -60,9 +60,7 @@ def same_file(question: Question, first: FirstRound) -> Value | None:
     most = max(after.values())
     before = max(first.scores[id] for id in after)
     scale = before / most if most > 0 else 1.0
-    return lambda passage: (
-        scale * after[passage.id] - first.score(passage) if passage.id in after else 0.0
-    )
+    return lambda passage: scale * after[passage.id] - first.score(passage) if passage.id in after else 0.0
 
 
 def crowded_file(question: Question, first: FirstRound) -> Value | None:
@@ -72,16 +70,10 @@ def crowded_file(question: Question, first: FirstRound) -> Value | None:
     for passages in _files(first.passages.values()):
         order = sorted(passages, key=lambda passage: (-round(first.score(passage), 9), passage.id))
         behind.update(passage.id for passage in order[IN_FULL:])
-    return (
-        (lambda passage: -first.score(passage) if passage.id in behind else 0.0) if behind else None
-    )
+    return (lambda passage: -first.score(passage) if passage.id in behind else 0.0) if behind else None
 
 
-FEATURES = (
-    PluggedFeature(defines, 0.7),
-    PluggedFeature(same_file, 1.0),
-    PluggedFeature(crowded_file, 0.3),
-)
+FEATURES = (PluggedFeature(defines, 0.7), PluggedFeature(same_file, 1.0), PluggedFeature(crowded_file, 0.3))
 
 
 def defines_one(text: str, names: Sequence[str]) -> bool:
@@ -96,6 +88,4 @@ def _is_code(passage: Candidate) -> bool:
 
 def _files(passages: Iterable[Candidate]) -> Iterable[list[Candidate]]:
     """The passages of source code by their file."""
-    return lists_of(
-        (passage.document_id, passage) for passage in filter(_is_code, passages)
-    ).values()
+    return lists_of((passage.document_id, passage) for passage in filter(_is_code, passages)).values()

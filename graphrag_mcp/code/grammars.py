@@ -92,9 +92,7 @@ def aliases(uri: str, text: str) -> dict[str, str]:
         base = f"./{options.get('baseUrl', '.')}/"
         paths = {"*": ["*"]} if "baseUrl" in options else {}
         return {
-            f"path {name.replace('.', '_')}": _relative(
-                here, base + _SCRIPT_SUFFIX.sub("", targets[0])
-            )
+            f"path {name.replace('.', '_')}": _relative(here, base + _SCRIPT_SUFFIX.sub("", targets[0]))
             for name, targets in (paths | options.get("paths", {})).items()
         }
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
@@ -132,9 +130,7 @@ def _go(file: SourceFile, statement: str) -> Bound:
         yield ("*" if found[1] == "." else found[1] or last), found[2].replace(".", "_")
 
 
-_RUST_USE = re.compile(
-    r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )"
-)
+_RUST_USE = re.compile(r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:use|extern\s+crate)\s+|;\s*$|\s+(?!as\b)(?<!\bas )")
 
 
 def _rust(file: SourceFile, statement: str) -> Bound:
@@ -459,9 +455,7 @@ class _Reader:
                 self.fields.setdefault((owner, self.text_of(node)), (known, node.start_byte))
             for node in found.get("var", ()):
                 stated = type_name
-                if node.id in defined or (
-                    node.id in rows and not (type_name and node.id not in typed)
-                ):
+                if node.id in defined or (node.id in rows and not (type_name and node.id not in typed)):
                     continue
                 if node.parent.type in WORDS["generics"]:
                     self.generics.add(self.text_of(node))
@@ -482,9 +476,7 @@ class _Reader:
                 if up.parent:
                     key = node.id if region is None else (node.id, region.id)
                     rows[key] = name, start, up.end_byte, stated, node.start_byte
-                elif stated and not any(
-                    node.type in WORDS["paths"] for node in found.get("type", ())
-                ):
+                elif stated and not any(node.type in WORDS["paths"] for node in found.get("type", ())):
                     rows[node.id] = name, 0, up.end_byte, stated, node.start_byte
                     self.file.variables[name] = stated.removesuffix("()") + "()"
         for name, start, end, *types in sorted(rows.values(), key=lambda row: (row[1], -row[2])):
@@ -530,9 +522,7 @@ class _Reader:
         if kind in ("generic_type", "new_expression"):
             return self._generic(node, deep)
         if kind == "union_type":
-            known = [
-                stated for part in node.named_children if (stated := self._stated(part, deep + 1))
-            ]
+            known = [stated for part in node.named_children if (stated := self._stated(part, deep + 1))]
             return known[0] if len(known) == 1 else ""
         if kind in ("call_expression", "call", "method_invocation"):
             return self._given(node, deep)

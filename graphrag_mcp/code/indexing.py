@@ -18,11 +18,7 @@ class SourceCode(IndexingPlugin):
     """What indexing asks the plug-in for source code."""
 
     def link(
-        self,
-        rows: Sequence[Row],
-        before: Sequence[Row] | None,
-        snapshot: Snapshot | None,
-        fresh: dict[str, UnitNames],
+        self, rows: Sequence[Row], before: Sequence[Row] | None, snapshot: Snapshot | None, fresh: dict[str, UnitNames]
     ) -> Linked:
         found = links.link(rows, before)
         return Linked(found.rows, links.apply(snapshot, fresh, found))

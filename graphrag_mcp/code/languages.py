@@ -9,9 +9,7 @@ from importlib.util import find_spec
 _LANGUAGES = """python py pyi|javascript js mjs cjs jsx|typescript ts mts cts|tsx tsx|java java|go go
 rust rs|c c h|cpp cc cpp cxx hh hpp hxx|c_sharp cs|ruby rb|php php|kotlin kt kts|scala scala|swift swift"""
 SUFFIXES: Mapping[str, str] = {
-    suffix: language
-    for language, *suffixes in map(str.split, re.split(r"[|\n]", _LANGUAGES))
-    for suffix in suffixes
+    suffix: language for language, *suffixes in map(str.split, re.split(r"[|\n]", _LANGUAGES)) for suffix in suffixes
 }
 
 

@@ -60,11 +60,7 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         old = [loaded(row["facts"])[0] for row in before]
         only = touched(old, new, (file for _, file, _ in files.values()))
     kinds = {file.key(symbol.name): symbol.kind for file in sources for symbol in file.symbols}
-    parents = {
-        file.key(symbol.name): file.key(symbol.parent)
-        for file in sources
-        for symbol in file.symbols
-    }
+    parents = {file.key(symbol.name): file.key(symbol.parent) for file in sources for symbol in file.symbols}
 
     @cache
     def title(name: str) -> str:
@@ -72,9 +68,7 @@ def link(rows: Sequence[Row], before: Sequence[Row] | None = None) -> Links:
         return title_of(name, kinds.get(name, ""), kinds.get(parents.get(name, ""), ""))
 
     corpus = known(sorted(sources, key=lambda file: file.uri)) if sources else None
-    edges = lists_of(
-        (edge.uri, edge) for edge in (resolve(sources, corpus, only) if corpus else ())
-    )
+    edges = lists_of((edge.uri, edge) for edge in (resolve(sources, corpus, only) if corpus else ()))
     for uri, (row, file, units) in files.items():
         if only is not None and uri not in only:
             continue
@@ -132,14 +126,7 @@ def _digest(statements: Sequence[StatedRelation], named: Sequence[Named]) -> str
     if not statements and not named:
         return ""
     stated = [
-        (
-            statement.description,
-            statement.source,
-            statement.target,
-            statement.weight,
-            statement.start,
-            statement.end,
-        )
+        (statement.description, statement.source, statement.target, statement.weight, statement.start, statement.end)
         for statement in statements
     ]
     told_of = [(name.key, name.form, name.type, name.start, name.count) for name in named]
@@ -168,9 +155,7 @@ def apply(snapshot: Snapshot | None, fresh: dict[str, UnitNames], links: Links) 
         if any(row.stated for row in before):  # source code, or a document that a model read
             stored = as_said(stated.get(id, ()))
             kept = [
-                statement
-                for statement in stored
-                if id not in links.statements or statement.keywords not in WEIGHTS
+                statement for statement in stored if id not in links.statements or statement.keywords not in WEIGHTS
             ]
             statements = [*kept, *links.statements.get(id, ())]
         else:

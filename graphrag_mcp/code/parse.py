@@ -86,10 +86,7 @@ class _Scope:
             rest = [argument for argument in (arguments.vararg, arguments.kwarg) if argument]
             for argument in (*plain, *arguments.kwonlyargs, *rest):
                 known = "" if argument in rest else _annotation(argument.annotation)
-                inner.types[argument.arg], inner.local[argument.arg] = (
-                    known,
-                    _TYPED if known else "?",
-                )
+                inner.types[argument.arg], inner.local[argument.arg] = (known, _TYPED if known else "?")
         return inner
 
     def bind(self, names: Iterable[str]) -> None:
@@ -107,9 +104,7 @@ class _Reader:
 
     def module(self, tree: ast.Module) -> None:
         symbol = self.file.symbols[0]
-        self.file.symbols[0] = Symbol(
-            symbol.name, "module", symbol.start, symbol.end, "", _doc(tree)
-        )
+        self.file.symbols[0] = Symbol(symbol.name, "module", symbol.start, symbol.end, "", _doc(tree))
         self._docstring(tree)
         bound = _bound_in(tree.body)
         defined = {node.name for node in ast.walk(tree) if isinstance(node, _Definition)}
@@ -117,9 +112,7 @@ class _Reader:
         self._block(tree.body, _Scope(self.file.module, "module", local=local))
         plain = {self._span(node) for node in tree.body if isinstance(node, ast.ImportFrom)}
         last = [entry for entry in self.file.imports if (entry.start, entry.end) in plain]
-        self.file.imports.sort(
-            key=lambda entry: last[::-1].index(entry) if entry in last else len(last)
-        )
+        self.file.imports.sort(key=lambda entry: last[::-1].index(entry) if entry in last else len(last))
         kept = [symbol for symbol in self.file.symbols if symbol.kind != "constant"]
         if len(self.file.symbols) > len(kept) + MOST_CONSTANTS:  # a table that a program wrote
             self.file.symbols = kept
@@ -521,9 +514,7 @@ def parse(uri: str, text: str) -> SourceFile | None:
             file.prose.append((start, end))
             file.references += spoken(text[start:end], start, file.module)
             at = end
-    file.symbols[1:] = sorted(
-        file.symbols[1:], key=lambda symbol: (symbol.start, -symbol.end, symbol.name)
-    )
+    file.symbols[1:] = sorted(file.symbols[1:], key=lambda symbol: (symbol.start, -symbol.end, symbol.name))
     file.references.sort(key=lambda reference: (reference.start, reference.end, reference.kind))
     return file
 

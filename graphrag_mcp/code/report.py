@@ -35,17 +35,10 @@ def compose(topic: Topic, children: Sequence[Report]) -> Report:
         listing = [_listing("Defines", [text for text, _ in rows], rows[:SHOWN])] if rows else []
         described = [_of_row(row, row.description) for row in symbols if row.description]
     summary = " ".join(cited(*sentence) for sentence in [*opening, *listing]) or base.summary
-    findings = [
-        {"summary": text, "explanation": cited(text, units)} for text, units in described[:TOLD]
-    ]
+    findings = [{"summary": text, "explanation": cited(text, units)} for text, units in described[:TOLD]]
     lines = [f"- {finding['explanation']}" for finding in findings]
     content = "\n\n".join([f"# {base.title}", summary, *lines])
-    return replace(
-        base,
-        summary=summary,
-        full_content=content,
-        findings=json.dumps(findings, ensure_ascii=False),
-    )
+    return replace(base, summary=summary, full_content=content, findings=json.dumps(findings, ensure_ascii=False))
 
 
 def _heaviest_first(topic: Topic) -> list[EntityRow]:
@@ -71,9 +64,7 @@ def _of_parts(children: Sequence[Report]) -> tuple[list[Chosen], list[Chosen]]:
 def _docstrings(topic: Topic) -> Iterator[Chosen]:
     """The docstrings of the modules, at most three; with their names where there are several."""
     modules = [row for row in _heaviest_first(topic) if row.type == "module"]
-    texts = {
-        module.id: module.description.replace(f"Module {module.title}.", " ") for module in modules
-    }
+    texts = {module.id: module.description.replace(f"Module {module.title}.", " ") for module in modules}
     lines = {id: " ".join(text.split()) for id, text in texts.items() if text.strip()}
     modules = [row for row in modules if row.id in lines]
     for row in sorted(modules, key=lambda row: (len(row.title), row.title))[:3]:

@@ -93,8 +93,7 @@ def resolve(
         reference.inside
         for file in ordered
         for reference in file.references
-        if reference.kind == "inherits"
-        and (file.uri, reference.start, reference.inside) not in read
+        if reference.kind == "inherits" and (file.uri, reference.start, reference.inside) not in read
     }
     for language in ("go", "python"):
         inherits += _implemented(corpus, [file for file in ordered if file.language == language])
@@ -112,9 +111,7 @@ _SEGMENT = re.compile(r"[^./():]+")
 Facts = dict[str, list[tuple[str, ...]]]
 
 
-def touched(
-    before: Sequence[SourceFile], after: Sequence[SourceFile], files: Iterable[SourceFile]
-) -> set[str] | None:
+def touched(before: Sequence[SourceFile], after: Sequence[SourceFile], files: Iterable[SourceFile]) -> set[str] | None:
     """The uris of the `files` whose names may mean something else after some of them were read
     again, these among them; None where all may. A name's meaning depends on what is said of it and,
     through imports, variables, bases and returned types, of other names."""
@@ -124,19 +121,13 @@ def touched(
     if changed is None or changed & folders or changed & _of_interfaces((*before, *files)):
         return None
     owners = _other_kinds(before, after)
-    members = [
-        (file.uri, symbol) for file in files for symbol in file.symbols if symbol.parent in owners
-    ]
+    members = [(file.uri, symbol) for file in files for symbol in file.symbols if symbol.parent in owners]
     changed |= {member.short for _, member in members}
     left = [
         (name, parts)
         for file in files
         for name, facts in (_facts(file) if changed else {}).items()
-        if (
-            parts := {
-                part for fact in facts for text in fact[1:] for part in _SEGMENT.findall(text)
-            }
-        )
+        if (parts := {part for fact in facts for text in fact[1:] for part in _SEGMENT.findall(text)})
     ]
     while more := {name for name, parts in left if name not in changed and changed & parts}:
         changed |= more
@@ -149,20 +140,14 @@ def _of_interfaces(files: Iterable[SourceFile]) -> set[str]:
     found: set[str] = set()
     for file in files:
         names = _interfaces(file)
-        found |= {
-            symbol.short
-            for symbol in file.symbols
-            if symbol.name in names or symbol.parent in names
-        }
+        found |= {symbol.short for symbol in file.symbols if symbol.name in names or symbol.parent in names}
     return found
 
 
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> set[str] | None:
     """The names of which other things are said now; None where files of source code came or went."""
     old, new = ({(file.uri, file.module): file for file in files} for files in (before, after))
-    named, named_before = (
-        {key: file.variables for key, file in files.items() if not key[1]} for files in (old, new)
-    )
+    named, named_before = ({key: file.variables for key, file in files.items() if not key[1]} for files in (old, new))
     if {key for key in old if key[1]} != {key for key in new if key[1]} or named != named_before:
         return None
     facts = ((_facts(old[key]), _facts(new[key])) for key in old.keys() & new.keys())
@@ -181,11 +166,7 @@ def _facts(file: SourceFile) -> Facts:
     """What a file says of names: of each a first word that is compared, and texts that name others."""
     found: Facts = defaultdict(list)
     for symbol in file.symbols:
-        fact = (
-            _of_method(symbol)
-            if symbol.kind == "method"
-            else symbol.signature * (symbol.kind in TYPES)
-        )
+        fact = _of_method(symbol) if symbol.kind == "method" else symbol.signature * (symbol.kind in TYPES)
         what = f"{symbol.kind} {symbol.name} {fact} {file.by_name[symbol.name] is symbol}"
         owner = symbol.parent if symbol.parent not in file.by_name else ""
         found[symbol.short].append((what, symbol.returns, owner))
@@ -210,11 +191,7 @@ def _of_method(symbol: Symbol) -> str:
 
 def _named(file: SourceFile) -> set[str]:
     """The parts of all names that a file uses."""
-    texts = {
-        text
-        for reference in file.references
-        for text in (reference.name, reference.receiver, reference.type)
-    }
+    texts = {text for reference in file.references for text in (reference.name, reference.receiver, reference.type)}
     texts.update(entry.target for entry in file.imports)
     texts.update(file.variables.values())
     return {part for text in texts for part in _SEGMENT.findall(text)}
@@ -230,9 +207,7 @@ def known(files: Sequence[SourceFile]) -> Corpus:
                 corpus.symbols[key], corpus.home[key] = file.by_name[symbol.name], file
                 named = corpus.modules if symbol.kind == "module" else corpus.short
                 named[symbol.short].append(key)
-                if (
-                    symbol.name.rpartition(".")[0] == symbol.parent
-                ):  # not in an object of JavaScript
+                if symbol.name.rpartition(".")[0] == symbol.parent:  # not in an object of JavaScript
                     corpus.members[file.key(symbol.parent), symbol.short] = key
         if file.uri.endswith(("/src/lib.rs", "/src/main.rs")):
             corpus.crates.setdefault(file.uri.split("/")[-3].replace("-", "_"), file.module)
@@ -329,9 +304,7 @@ def _aliased(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
     """What the name of a package or a path means by the settings of the nearest folder."""
     path, dot, rest = target.removeprefix(MODULE)[1:].partition(".")
     aliases = corpus.aliases.get(path.partition("/")[0], []) + corpus.aliases.get("", [])
-    for folder, alias, value in sorted(
-        aliases, key=lambda alias: (-len(alias[0]), -len(alias[1]), alias)
-    ):
+    for folder, alias, value in sorted(aliases, key=lambda alias: (-len(alias[0]), -len(alias[1]), alias)):
         before, star, after = alias.partition("*")
         fits = path.startswith(before) and path.endswith(after) if star else path == alias
         if not fits or not f"{module}.".startswith(folder and f"{folder}."):
@@ -355,9 +328,7 @@ def _by_path(corpus: Corpus, target: str, module: str, seen: Seen) -> str:
         found = [path for path in corpus.modules.get(parts[-1], ()) if path.endswith(ends)]
         if found:
             here = MODULE + module
-            nearest = min(
-                found, key=lambda path: (-len(commonprefix([path, here])), len(path), path)
-            )
+            nearest = min(found, key=lambda path: (-len(commonprefix([path, here])), len(path), path))
             return _within(corpus, nearest, rest, seen)
     if version and folders:  # `chi/v5` without a folder v5
         return _by_path(corpus, ".".join([folders, *rest]), module, seen)
@@ -593,9 +564,7 @@ def _object(corpus: Corpus, file: SourceFile, written: str, inside: str) -> str:
     return meant(corpus, home, symbol.returns, symbol.parent)[0] if symbol.returns else ""
 
 
-def _type_of(
-    corpus: Corpus, file: SourceFile, written: str, inside: str, called: bool = False
-) -> str:
+def _type_of(corpus: Corpus, file: SourceFile, written: str, inside: str, called: bool = False) -> str:
     """The definition that a type as the reader wrote it means; of a field the class of its value."""
     if written.endswith("()"):
         return _object(corpus, file, written, inside)
@@ -627,9 +596,7 @@ def _stated(corpus: Corpus, owner: str, name: str) -> tuple[SourceFile | None, s
     """What a class or its nearest base states of a field: the file, the type and the class."""
     for base in _with_bases(corpus, owner) if owner in corpus.home else ():
         module = corpus.home[base].module
-        file, value = corpus.variables.get(
-            (module, f"{base[len(module) + 1 :]}.{name}"), (None, "")
-        )
+        file, value = corpus.variables.get((module, f"{base[len(module) + 1 :]}.{name}"), (None, ""))
         if file:
             return file, value, base
     return None, "", ""
@@ -651,9 +618,7 @@ def _contained(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
         if symbol.parent:  # of what is no symbol, a namespace, the module
             parent = file.key(symbol.parent)
             parent = parent if parent in corpus.symbols else module
-            yield Edge(
-                "contains", parent, symbol.name, SAME_FILE, file.uri, symbol.start, symbol.end
-            )
+            yield Edge("contains", parent, symbol.name, SAME_FILE, file.uri, symbol.start, symbol.end)
 
 
 def _imported(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
@@ -669,20 +634,14 @@ def _inherited(corpus: Corpus, file: SourceFile) -> Iterator[Edge]:
     for reference in file.references:
         if reference.kind != "inherits":
             continue
-        name = (
-            f"{reference.receiver}.{reference.name}"
-            if reference.receiver not in ("", "?")
-            else reference.name
-        )
+        name = f"{reference.receiver}.{reference.name}" if reference.receiver not in ("", "?") else reference.name
         outer = reference.inside.rpartition(".")[0]
         found, certainty = meant(corpus, file, name, outer)
         if not found and not certainty:
             found, certainty = _only(corpus, reference.name, TYPES), ONLY
         if found and found != reference.inside and corpus.symbols[found].kind in TYPES:
             source = corpus.impls.get(reference.inside, reference.inside)
-            yield Edge(
-                "inherits", source, found, certainty, file.uri, reference.start, reference.end
-            )
+            yield Edge("inherits", source, found, certainty, file.uri, reference.start, reference.end)
 
 
 def _interfaces(file: SourceFile) -> set[str]:
@@ -690,9 +649,7 @@ def _interfaces(file: SourceFile) -> set[str]:
     if file.language == "go":
         return {symbol.name for symbol in file.symbols if symbol.kind == "interface"}
     bases = (
-        reference
-        for reference in file.references
-        if reference.kind == "inherits" and reference.name == "Protocol"
+        reference for reference in file.references if reference.kind == "inherits" and reference.name == "Protocol"
     )
     return {reference.inside for reference in bases if file.language == "python"}
 
@@ -703,9 +660,7 @@ def _implemented(corpus: Corpus, files: Sequence[SourceFile]) -> list[Edge]:
     interfaces = sorted(set().union(*(_interfaces(file) for file in files)))
     if not interfaces:
         return []
-    places = {
-        file.key(symbol.name): (file.uri, symbol) for file in files for symbol in file.symbols
-    }
+    places = {file.key(symbol.name): (file.uri, symbol) for file in files for symbol in file.symbols}
     methods_of: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for _, symbol in places.values():
         if symbol.kind == "method":
@@ -781,15 +736,8 @@ def _bare(corpus: Corpus, file: SourceFile, reference: Reference) -> tuple[str, 
 
 def _called(corpus: Corpus, file: SourceFile, reference: Reference) -> tuple[str, float]:
     imports = corpus.imports.get(file.uri, {})
-    if reference.type[:1] in (
-        "?",
-        "=",
-    ):  # a variable or an import of its function hides the definition
-        imported = (
-            imports.get(reference.type[1:] or reference.name, "")
-            if reference.type[0] == "="
-            else ""
-        )
+    if reference.type[:1] in ("?", "="):  # a variable or an import of its function hides the definition
+        imported = imports.get(reference.type[1:] or reference.name, "") if reference.type[0] == "=" else ""
         return dotted(corpus, imported, file.module) if imported else "", IMPORTED
     if not reference.receiver:
         return _bare(corpus, file, reference)
@@ -808,18 +756,12 @@ def _called(corpus: Corpus, file: SourceFile, reference: Reference) -> tuple[str
         if known is not None:
             return known
     if reference.receiver != "?":
-        found, certainty = meant(
-            corpus, file, f"{reference.receiver}.{reference.name}", reference.inside
-        )
+        found, certainty = meant(corpus, file, f"{reference.receiver}.{reference.name}", reference.inside)
         head = reference.receiver.partition(".")[0]
         std = file.language == "rust" and head in _RUST
         if found or std or (certainty and head in imports):
             return found, certainty
-        if (
-            owner := _object(corpus, file, reference.receiver, reference.inside)
-            if "." in reference.receiver
-            else ""
-        ):
+        if owner := _object(corpus, file, reference.receiver, reference.inside) if "." in reference.receiver else "":
             return member(corpus, owner, reference.name), MEMBER
         if _elsewhere(file, head):
             return "", 0.0

@@ -34,14 +34,10 @@ class SourceCode(SearchingPlugin):
     def text(self, snapshot: Snapshot, row: Row) -> list[Row]:
         return definitions.text(snapshot, row)
 
-    def sections(
-        self, snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int
-    ) -> list[Section]:
+    def sections(self, snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int) -> list[Section]:
         return uses.sections(snapshot, row, groups, most)
 
-    def walk(
-        self, snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int
-    ) -> ExploreResult | None:
+    def walk(self, snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int) -> ExploreResult | None:
         return uses.explore(snapshot, result, asked, budget)
 
 

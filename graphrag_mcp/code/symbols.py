@@ -228,10 +228,7 @@ class UnitSpan(NamedTuple):
 def dumped(file: SourceFile, units: Sequence[UnitSpan]) -> str:
     """The file as JSON with its text units."""
     kinds = (file.symbols, file.references, file.imports)
-    rows = (
-        [[getattr(record, name) for name in record.__slots__] for record in records]
-        for records in kinds
-    )
+    rows = ([[getattr(record, name) for name in record.__slots__] for record in records] for records in kinds)
     body = [file.uri, file.language, file.module, *rows, units, file.variables, file.broken]
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
@@ -250,9 +247,7 @@ def loaded(text: str) -> tuple[SourceFile, list[UnitSpan]]:
     return file, [UnitSpan(*unit) for unit in units]
 
 
-def placed(
-    units: Sequence[UnitSpan], starts: Sequence[int], start: int, end: int
-) -> tuple[str, int, int]:
+def placed(units: Sequence[UnitSpan], starts: Sequence[int], start: int, end: int) -> tuple[str, int, int]:
     """The text unit whose own part (`starts`) holds the place, and the place in it."""
     id, _, first, last = units[max(bisect_right(starts, start) - 1, 0)]
     start = min(max(start, first), last - 1)

@@ -15,15 +15,7 @@ from typing import Any
 from graphrag_mcp.code import definitions
 from graphrag_mcp.code.definitions import SAME
 from graphrag_mcp.code.languages import language_of
-from graphrag_mcp.code.symbols import (
-    NAME,
-    Reference,
-    SourceFile,
-    called,
-    loaded,
-    module_name,
-    placed,
-)
+from graphrag_mcp.code.symbols import NAME, Reference, SourceFile, called, loaded, module_name, placed
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, one_line
 from graphrag_mcp.packing.page import compose, finish
@@ -134,13 +126,7 @@ uses = once(Uses)
 
 
 def walk(
-    known: Uses,
-    start: str,
-    kinds: Collection[str],
-    back: bool,
-    hops: int,
-    whole: bool,
-    passed: bool = False,
+    known: Uses, start: str, kinds: Collection[str], back: bool, hops: int, whole: bool, passed: bool = False
 ) -> list[Step]:
     """What uses a symbol (`back`) or what it uses, nearest and most certain first. `whole`: of a
     class or module also what uses anything inside. `passed`: of a method also uses by way of what it
@@ -181,9 +167,7 @@ def asked_for(snapshot: Snapshot, start: str) -> list[tuple[str, list[Row]]]:
     return found if len(found) > 1 or any(rows for _, rows in found) else []
 
 
-def explore(
-    snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int
-) -> ExploreResult | None:
+def explore(snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int) -> ExploreResult | None:
     """The walk from each symbol (`asked_for`) over the statements that were asked for; None where a
     single name is no symbol."""
     if not (start := asked_for(snapshot, asked.start)):
@@ -195,9 +179,7 @@ def explore(
     if wrong or direction not in ("", "in", "out"):
         wrong_word = wrong[0] if wrong else direction
         what = f"there is no kind or direction {wrong_word[:40]!r}"
-        raise BadInput(
-            what, f"Use kinds {', '.join(KINDS)}, or links alone, and direction in or out"
-        )
+        raise BadInput(what, f"Use kinds {', '.join(KINDS)}, or links alone, and direction in or out")
     back = direction != "out" if direction or words != ["contains"] else False
     blocks: list[tuple[str, list[Item]]] = []
     ends: dict[str, Row] = {}
@@ -219,10 +201,7 @@ def explore(
         keys = [row["key"] for _, symbols in start for row in symbols]
         affected = keys if "impact" in words else []
         inside = [key_inside for key in affected for key_inside in uses(snapshot).inside(key)]
-        sought, members = (
-            list(dict.fromkeys(key.rpartition(".")[2] for key in keys_of))
-            for keys_of in (keys, inside)
-        )
+        sought, members = (list(dict.fromkeys(key.rpartition(".")[2] for key in keys_of)) for keys_of in (keys, inside))
         sections.append(_unresolved(snapshot, sought, named, 0.3, members))
     result = compose(result, sections, budget, intro=intro)
     ids = {edge[end] for edge in result.edges for end in ("source", "target")}
@@ -360,9 +339,7 @@ def _items(
     return items + [_of_file(places, named, "in ") for named, places in names]
 
 
-def _item(
-    step: Step, rows: Mapping[str, Row], place: Citation, quote: str, number: int, plain: str = ""
-) -> Item:
+def _item(step: Step, rows: Mapping[str, Row], place: Citation, quote: str, number: int, plain: str = "") -> Item:
     use = step.use
     source, target = rows[use.source], rows[use.target]
     back = step.key == use.source
@@ -387,11 +364,7 @@ def _quoted(place: Citation, quote: str, inside: str = "") -> str:
 
 
 def _unresolved(
-    snapshot: Snapshot,
-    names: Sequence[str],
-    kinds: Collection[str],
-    share: float,
-    members: Sequence[str] = (),
+    snapshot: Snapshot, names: Sequence[str], kinds: Collection[str], share: float, members: Sequence[str] = ()
 ) -> Section:
     """The places that use one of these short names and have no edge, since several definitions or
     none could be meant: with them a listing of callers is complete. The library's own first; many in
@@ -432,15 +405,9 @@ def _sites(
         file, units = loaded(facts)
         starts = [unit.core for unit in units]
         for reference in file.references:
-            if (
-                reference.kind in kinds
-                and reference.name in names
-                and not _elsewhere(file, reference)
-            ):
+            if reference.kind in kinds and reference.name in names and not _elsewhere(file, reference):
                 inside = reference.inside[len(file.module) + 1 :]
-                places.append(
-                    (placed(units, starts, reference.start, reference.end), reference.name, inside)
-                )
+                places.append((placed(units, starts, reference.start, reference.end), reference.name, inside))
     texts = _Texts(snapshot, [place[0] for place, _, _ in places])
     columns = ["text_unit_id", "start", "end", "keywords"]
     edges = rows_of(snapshot.by_key("evidence", list(texts.texts), "text_unit_id", columns))
@@ -485,10 +452,7 @@ def _module(title: str) -> str:
 def report(snapshot: Snapshot, id: str) -> Section:
     """What the report on a module says, a line for each of its findings."""
     found = snapshot.by_key("reports", [id], "id", ["n", "summary", "findings"]).to_pylist()[0]
-    lines = [
-        found["summary"],
-        *(finding["explanation"] for finding in json.loads(found["findings"])),
-    ]
+    lines = [found["summary"], *(finding["explanation"] for finding in json.loads(found["findings"]))]
     reported_lines = (one_line(short_references(line, {}), REPORTED) for line in lines)
     items = [Item(f"c{found['n']}", f"- {line}") for line in reported_lines]
     return Section(f"What it does (report c{found['n']})", items, 0.25)

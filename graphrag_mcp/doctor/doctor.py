@@ -60,9 +60,7 @@ class Finding:
     remark: bool = False
 
 
-def doctor(
-    folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None
-) -> list[Finding]:
+def doctor(folder: Path, repair: bool = False, rebuild: Callable[[Path], object] | None = None) -> list[Finding]:
     """Everything that is wrong with the index in `folder`; with `repair`, what could be repaired
     has been.
 
@@ -91,11 +89,7 @@ def doctor(
             _repair_files(folder, [])  # what the forgotten generation had
             left = _examined(folder)
     still = {(finding.kind, finding.where, finding.what) for finding in left}
-    done = [
-        replace(found, repaired=True)
-        for found in before
-        if (found.kind, found.where, found.what) not in still
-    ]
+    done = [replace(found, repaired=True) for found in before if (found.kind, found.where, found.what) not in still]
     return [*done, *left]
 
 
@@ -121,9 +115,7 @@ def _examined(folder: Path) -> list[Finding]:
         except GraphRAGError as error:  # rows can be read, an index cannot
             found.append(Finding("table", "indexes", error.what, DERIVE))
     shown = []
-    for (kind, where), group in lists_of(
-        ((finding.kind, finding.where), finding) for finding in found
-    ).items():
+    for (kind, where), group in lists_of(((finding.kind, finding.where), finding) for finding in found).items():
         shown += group[:SHOWN]
         if len(group) > SHOWN:
             what = f"and {len(group) - SHOWN} more like these"
@@ -170,12 +162,7 @@ def _truth(folder: Path, manifest: Manifest) -> Iterator[Finding]:
     named = {entry["file"] for entry in (*manifest.segments, *manifest.files)}
     parts = {"truth": [old.segments for old in kept], "files": [old.files for old in kept]}
     for part, lists in parts.items():
-        older = {
-            entry["file"]: entry
-            for entries in lists
-            for entry in entries
-            if entry["file"] not in named
-        }
+        older = {entry["file"]: entry for entries in lists for entry in entries if entry["file"] not in named}
         for where, what in differing(folder / part, [older[name] for name in sorted(older)]):
             yield Finding("generation", where, what, FORGET)
 

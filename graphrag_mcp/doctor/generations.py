@@ -42,10 +42,7 @@ def digest(snapshot: Snapshot) -> dict[str, str]:
     What a model said counts, not who said it; vectors do not count, they follow from the texts and
     the model."""
     entities = snapshot.rows("entities", columns=["id", "key"])
-    return {
-        "content": _content(snapshot, entities),
-        "communities": _communities(snapshot, entities),
-    }
+    return {"content": _content(snapshot, entities), "communities": _communities(snapshot, entities)}
 
 
 def _content(snapshot: Snapshot, entities: pa.Table) -> str:
@@ -118,12 +115,7 @@ def _communities(snapshot: Snapshot, entities: pa.Table) -> str:
     columns = ["id", "title", "summary", "full_content", "rank"]
     for ids in _chunks(sorted(reports, key=lambda id: (name.get(id, ""), id))):
         for row in snapshot.by_key("reports", ids, columns=columns).to_pylist():
-            content = (
-                row["title"],
-                row["summary"],
-                row["full_content"],
-                round(row["rank"], DIGITS),
-            )
+            content = (row["title"], row["summary"], row["full_content"], round(row["rank"], DIGITS))
             _add(hashed, "report", [(name.get(row["id"], row["id"]), *content)])
     return hashed.hexdigest()
 
@@ -360,9 +352,7 @@ def _statements(old: Snapshot, snapshot: Snapshot, about: str, new: Mapping[str,
 
 
 def _find(folder: Path, current: Manifest, generation: int) -> Manifest:
-    older = (
-        manifest for manifest in manifests.generations(folder) if manifest.format == current.format
-    )
+    older = (manifest for manifest in manifests.generations(folder) if manifest.format == current.format)
     found = next((manifest for manifest in older if manifest.generation == generation), None)
     if found is not None and generation < current.generation and _readable(folder, found):
         return found

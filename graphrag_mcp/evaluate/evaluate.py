@@ -80,9 +80,7 @@ def _question(row: Any, place: str) -> Question:
     text = str(record.get("question") or "").strip()
     if not text:
         raise BadInput(f"{place} has no question", _ADVICE)
-    gold, evidence, answer = (
-        _strings(record.get(field) or "") for field in ("gold", "evidence", "answer")
-    )
+    gold, evidence, answer = (_strings(record.get(field) or "") for field in ("gold", "evidence", "answer"))
     id, kind = str(record.get("id") or text[:80]), str(record.get("type") or "")
     return Question(id, text, gold, evidence, answer, kind)
 
@@ -203,9 +201,7 @@ def _values(question: Question, text: str, found: Sequence[Citation]) -> dict[st
     if evidence:
         values["evidence"] = sum(plain(quote) in body for quote in evidence) / len(evidence)
     if question.answers:
-        values["answer"] = float(
-            any(plain(answer) and plain(answer) in body for answer in question.answers)
-        )
+        values["answer"] = float(any(plain(answer) and plain(answer) in body for answer in question.answers))
     return values
 
 

@@ -64,12 +64,7 @@ class TuneResult(Profile):
 
 
 def tune(
-    folder: Path,
-    snapshot: Snapshot,
-    settings: Settings,
-    asker: Asker,
-    domain: str = "",
-    language: str = "",
+    folder: Path, snapshot: Snapshot, settings: Settings, asker: Asker, domain: str = "", language: str = ""
 ) -> TuneResult:
     """Fit the prompts of the index in `folder` to its texts, and write them to `folder/prompts`.
     `domain` and `language` are found unless given; a given language is also that of descriptions
@@ -166,9 +161,7 @@ def _question(texts: Sequence[str], requested: Profile) -> str:
     return prompt.substitute(known=known, sample=shown)
 
 
-def _profile(
-    asker: Asker, prompt: str, requested: Profile, names: Sequence[str], degraded: list[str]
-) -> Profile:
+def _profile(asker: Asker, prompt: str, requested: Profile, names: Sequence[str], degraded: list[str]) -> Profile:
     """What was found, and what was given in its place; whatever of `names` is missing is noted."""
     messages = (Message("user", prompt),)
     ask = Ask(KIND, messages, read_profile, Profile, PROFILE_SCHEMA, if_cut="shown")

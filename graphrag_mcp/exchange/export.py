@@ -33,9 +33,7 @@ from graphrag_mcp.text.terms import table
 Row = dict[str, Any]
 BATCH = 1_000  # rows in memory at once
 # What XML 1.0 cannot hold, even escaped.
-_FORBIDDEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
-)
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def graphml(snapshot: Snapshot, path: Path) -> dict[str, int]:
@@ -82,9 +80,7 @@ def _graph(snapshot: Snapshot) -> Any:
         path = enumerate(paths.get(row["id"], ()))
         communities = {f"community_{level}": numbers[id] for level, id in path if id in numbers}
         names = ("title", "type", "description", "degree", "frequency")
-        graph.add_node(
-            alias, **_values(row, *names), aliases="; ".join(row["aliases"]), **communities
-        )
+        graph.add_node(alias, **_values(row, *names), aliases="; ".join(row["aliases"]), **communities)
     for row in _in_batches(snapshot, "relationships"):
         source, target = aliases.get(row["source_id"]), aliases.get(row["target_id"])
         if source and target:
@@ -96,9 +92,7 @@ def _graph(snapshot: Snapshot) -> Any:
 def _values(row: Row, *names: str) -> Row:
     """The values of a row as XML can hold them."""
     values = ((name, row[name]) for name in names)
-    return {
-        name: _FORBIDDEN.sub(" ", cell) if isinstance(cell, str) else cell for name, cell in values
-    }
+    return {name: _FORBIDDEN.sub(" ", cell) if isinstance(cell, str) else cell for name, cell in values}
 
 
 DOCUMENTS = 200  # and documents
@@ -141,8 +135,7 @@ def export(snapshot: Snapshot, folder: Path) -> dict[str, int]:
             schemas["relationships"] = bare.remove(bare.get_field_index("keywords"))
         makers = zip(schemas.items(), (_documents, _text_units, *graph, _links), strict=True)
         counts = {
-            name: _write(temporary / f"{name}.parquet", schema, rows(snapshot, maps))
-            for (name, schema), rows in makers
+            name: _write(temporary / f"{name}.parquet", schema, rows(snapshot, maps)) for (name, schema), rows in makers
         }
         target.mkdir(exist_ok=True)
         for name in SCHEMAS:
@@ -186,9 +179,7 @@ def _maps(snapshot: Snapshot) -> _Maps:
     for row in _by_n(snapshot, "relationships", *columns).to_pylist():
         for unit in row["text_unit_ids"]:
             maps.relationships_of_unit[unit].append(row["id"])
-        for community in commonprefix(
-            [path.get(row[end], []) for end in ("source_id", "target_id")]
-        ):
+        for community in commonprefix([path.get(row[end], []) for end in ("source_id", "target_id")]):
             maps.inside[community].append(row["id"])
             maps.units_inside[community].update(row["text_unit_ids"])
     maps.communities = {row["id"]: row for row in snapshot.rows("communities").to_pylist()}

@@ -114,13 +114,8 @@ def rows_of(folder: Path, table: str, room: Room | None = None) -> list[Row] | N
         size = sum(_decoded(part) for column in read.columns for part in column.chunks)
         if size > MOST_BYTES:
             raise Unreadable(f"it holds {size:,} bytes, and at most {MOST_BYTES:,} are read")
-        if (
-            max((_longest(part) for column in read.columns for part in column.chunks), default=0)
-            > LONGEST
-        ):
-            raise Unreadable(
-                f"it holds a longer value, and at most {LONGEST:,} bytes of one are read"
-            )
+        if max((_longest(part) for column in read.columns for part in column.chunks), default=0) > LONGEST:
+            raise Unreadable(f"it holds a longer value, and at most {LONGEST:,} bytes of one are read")
         return _plain(read).to_pylist()
     except (OSError, pa.ArrowException, ValueError) as error:
         raise Unreadable(error) from error
@@ -239,11 +234,7 @@ def text(row: Mapping[str, Any], *names: str) -> str:
     """The first of these columns that holds something, as text; "" for none."""
     for name in names:
         if not empty(value := row.get(name)):
-            return (
-                value
-                if isinstance(value, str)
-                else json.dumps(value, default=str, ensure_ascii=False)
-            )
+            return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
     return ""
 
 
@@ -375,9 +366,7 @@ class Foreign:
         """Was it made in an index of ours by an edit alone?"""
         return self.program == "graphrag-mcp" and not row.units
 
-    def opened(
-        self, name: str, read: Callable[[], T | None], expected: bool = True, needed: bool = True
-    ) -> T | None:
+    def opened(self, name: str, read: Callable[[], T | None], expected: bool = True, needed: bool = True) -> T | None:
         """What `read` gives; None where the file cannot be read or is missing. Both are noted, the
         latter where the file is `expected`."""
         try:

@@ -88,15 +88,12 @@ def prepended(document: str, units: Sequence[str]) -> str:
 Row = dict[str, Any]  # id, level, parent (id or ""), members
 
 
-def tree_of(
-    communities: Sequence[files.SourceCommunity], ids: Mapping[str, str]
-) -> tuple[list[Row], dict[int, str]]:
+def tree_of(communities: Sequence[files.SourceCommunity], ids: Mapping[str, str]) -> tuple[list[Row], dict[int, str]]:
     """The communities that make a sound hierarchy, in which children divide their parent and every
     entity has one place a level, and their ids by number. `ids`: the other index's entity ids as
     ours. Children that do not divide their parent are left out, with all below them."""
     members = {
-        community.number: {ids[id] for id in community.entities if id in ids}
-        for community in reversed(communities)
+        community.number: {ids[id] for id in community.entities if id in ids} for community in reversed(communities)
     }
     holder: dict[tuple[int, str], int] = {}  # (level, entity) -> number
     for community in communities:
@@ -104,9 +101,7 @@ def tree_of(
             holder.setdefault((community.level, member), community.number)
     children: dict[int, list[int]] = defaultdict(list)
     for community in {community.number: community for community in reversed(communities)}.values():
-        above = {
-            holder.get((community.level - 1, member), -1) for member in members[community.number]
-        }
+        above = {holder.get((community.level - 1, member), -1) for member in members[community.number]}
         if len(above) == 1:
             children[above.pop()].append(community.number)
     rows: list[Row] = []
@@ -158,9 +153,7 @@ class _Writer:
         self._ends(statements)
         for source, target, relation, units in statements:
             weight = max(relation.weight, LIGHTEST) / len(units)
-            statement = imported.Statement(
-                source, target, relation.description, relation.keywords, weight
-            )
+            statement = imported.Statement(source, target, relation.description, relation.keywords, weight)
             for id in units:
                 self._put(id, "statements", statement)
 
@@ -200,9 +193,7 @@ class _Writer:
             name = imported.Name(key, entity.title, entity.type or "unknown", entity.description)
             # Its other names go with its first unit, unless one is an entity of its own.
             keys = ((form, normalise_name(form)) for form in entity.aliases)
-            aliases = tuple(
-                form for form, alias_key in keys if alias_key == key or alias_key not in self.keys
-            )
+            aliases = tuple(form for form, alias_key in keys if alias_key == key or alias_key not in self.keys)
             for id in units:
                 self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
                 self.units_of[key].add(id)
@@ -259,9 +250,7 @@ def graph_of(foreign: Foreign, holders: Sequence[Holder], params: ChunkParams) -
         row: Row = {name: with_ids(getattr(report, name)) for name in texts}
         row |= {name: getattr(report, name) for name in ("title", "rank", "method")}
         row |= {"community": community, "members": members_of[community]}
-        pairs_told = (
-            (with_ids(summary), with_ids(explanation)) for summary, explanation in report.findings
-        )
+        pairs_told = ((with_ids(summary), with_ids(explanation)) for summary, explanation in report.findings)
         row["findings"] = [{"summary": a, "explanation": b} for a, b in pairs_told]
         reports.append(row)
     what = "left out, their community is not there as it was when they were written"
@@ -304,9 +293,7 @@ def _numbers(
     }
 
 
-def _with_content_ids(
-    text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Foreign
-) -> str:
+def _with_content_ids(text: str, known: Mapping[str, Mapping[int, list[str]]], foreign: Foreign) -> str:
     """The text with references by content id. Where another program names only entities and
     relationships, the text units that these rest on are added, so that every statement leads to its
     source."""
@@ -376,9 +363,7 @@ def import_folder(
 
         taken, lost = take_in(corpus, settings, foreign.summaries)
         if lost:
-            foreign.notes.append(
-                f"{counted(lost, 'summaries')} of no text that is here are left out"
-            )
+            foreign.notes.append(f"{counted(lost, 'summaries')} of no text that is here are left out")
         again |= bool(taken)
     if again:
         index_documents(corpus, IndexRequest(), asked, progress=progress)
@@ -444,11 +429,7 @@ def _labels(sources: dict[str, dict[str, str]], source: str) -> Callable[[str], 
     noted down, so that no folder takes the name."""
 
     def label(foreign_label: str) -> str:
-        mark = (
-            f"{imported.PREFIX}{source}#{foreign_label}"
-            if foreign_label
-            else f"{imported.PREFIX}{source}"
-        )
+        mark = f"{imported.PREFIX}{source}#{foreign_label}" if foreign_label else f"{imported.PREFIX}{source}"
         for name, entry in sources.items():
             if entry["path"] == mark:
                 return name
@@ -474,13 +455,8 @@ def _holders(foreign: Foreign, label: Callable[[str], str], taken: set[str]) -> 
         text = document.text if document.uri else clean(document.text)
         if not text.strip() or document.id in holders:
             continue
-        uri, record = (
-            _uri(document, label, titles[_title(document)] > 1, taken),
-            imported.DocumentRecord(by),
-        )
-        holders[document.id] = Holder(
-            uri, _title(document), text, document.metadata, document.created, record
-        )
+        uri, record = (_uri(document, label, titles[_title(document)] > 1, taken), imported.DocumentRecord(by))
+        holders[document.id] = Holder(uri, _title(document), text, document.metadata, document.created, record)
     used: set[str] = set()
     for holder in holders.values():  # two documents of one name and one beginning of an id
         while holder.uri in used:
@@ -543,9 +519,7 @@ def _title(document: SourceDocument) -> str:
     return clean(" ".join(document.title.split())[:300]) or document.id[:32]
 
 
-def _uri(
-    document: SourceDocument, label: Callable[[str], str], shared: bool, taken: set[str]
-) -> str:
+def _uri(document: SourceDocument, label: Callable[[str], str], shared: bool, taken: set[str]) -> str:
     if document.uri.startswith("text:"):
         uri = document.uri
     elif document.uri:

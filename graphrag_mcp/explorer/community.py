@@ -95,17 +95,11 @@ def community(snapshot: Snapshot, n: int) -> Community:
             "findings": [_finding(finding, sources) for finding in findings],
         },
         "children": [brief(known.by_id[id]) for id in topic.children],
-        "shared": [
-            {**brief(other), "documents": count}
-            for other, count in beside(known, topic.id)[:NEIGHBOURS]
-        ],
+        "shared": [{**brief(other), "documents": count} for other, count in beside(known, topic.id)[:NEIGHBOURS]],
         "passages": [] if topic.children else _beginnings(snapshot, row["text_unit_ids"], sources),
         "members": [named(member) for member in members[:MEMBERS]],
         "documents": documents[:DOCUMENTS],
-        "more": {
-            "members": left_out(members, MEMBERS),
-            "documents": left_out(documents, DOCUMENTS),
-        },
+        "more": {"members": left_out(members, MEMBERS), "documents": left_out(documents, DOCUMENTS)},
     }
 
 
@@ -121,9 +115,7 @@ def _documents(snapshot: Snapshot, units: Sequence[str], sources: Sources) -> li
     ids = snapshot.by_key("text_units", units, "id", ["document_id"])["document_id"].to_pylist()
     present = [id for id in dict.fromkeys(map(str, ids)) if id in sources.documents]
     summary_of = summaries.of_documents(snapshot, present)
-    listed: list[Summarised] = [
-        {**paper(sources.documents[id]), "summary": summary_of.get(id, "")} for id in present
-    ]
+    listed: list[Summarised] = [{**paper(sources.documents[id]), "summary": summary_of.get(id, "")} for id in present]
     listed.sort(key=lambda document: (document["date"] or "9999", document["title"]))
     return listed
 

@@ -46,19 +46,13 @@ VIEWS: dict[str, View] = {
     "entity": lambda _, snapshot, arguments: entity.entity(snapshot, _number(arguments, "id", "e")),
     "graph": lambda _, snapshot, __: entity.entity_graph(snapshot),
     "path": _path,
-    "passage": lambda _, snapshot, arguments: texts.passage(
-        snapshot, _number(arguments, "id", "t")
-    ),
-    "document": lambda _, snapshot, arguments: texts.document(
-        snapshot, _number(arguments, "id", "d")
-    ),
+    "passage": lambda _, snapshot, arguments: texts.passage(snapshot, _number(arguments, "id", "t")),
+    "document": lambda _, snapshot, arguments: texts.document(snapshot, _number(arguments, "id", "d")),
     "links": lambda _, snapshot, __: link_graph(snapshot),
     "search": lambda _, snapshot, arguments: search.search(snapshot, arguments),
     "library": lambda app, snapshot, _: library(app, snapshot),
     "drift": _drift,
-    "changes": lambda _, snapshot, arguments: history.changes(
-        snapshot, _number(arguments, "since", "", -1)
-    ),
+    "changes": lambda _, snapshot, arguments: history.changes(snapshot, _number(arguments, "since", "", -1)),
     "timeline": lambda _, snapshot, __: history.timeline(snapshot),
 }
 

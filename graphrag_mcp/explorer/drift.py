@@ -94,12 +94,7 @@ def session(snapshot: Snapshot, path: Path) -> Session:
                 "context": _cites(node["context"], known),
             }
         )
-    return {
-        "id": path.stem,
-        "query": walk.header["query"],
-        "began": walk.header.get("generation", 0),
-        "nodes": nodes,
-    }
+    return {"id": path.stem, "query": walk.header["query"], "began": walk.header.get("generation", 0), "nodes": nodes}
 
 
 def _cites(aliases: Iterable[str], known: dict[str, Citation]) -> list[Cite]:

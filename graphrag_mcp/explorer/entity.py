@@ -62,12 +62,8 @@ class EntityGraph(TypedDict):
 
 
 # Some of the keys are words of Python.
-Step = TypedDict(
-    "Step", {"from": Mark, "to": Mark, "weight": float, "text": str, "cites": list[Any]}
-)
-Ways = TypedDict(
-    "Ways", {"from": Mark, "to": Mark, "paths": list[list[Step]], "reached": list[int]}
-)
+Step = TypedDict("Step", {"from": Mark, "to": Mark, "weight": float, "text": str, "cites": list[Any]})
+Ways = TypedDict("Ways", {"from": Mark, "to": Mark, "paths": list[list[Step]], "reached": list[int]})
 
 
 def mark(row: Row) -> Mark:
@@ -100,11 +96,7 @@ def entity(snapshot: Snapshot, n: int) -> Entity:
         "communities": [brief(topic) for topic in of_member(snapshot, id)],
         "statements": evidence,
         "relations": [
-            {
-                "other": mark(neighbours[other]),
-                "weight": link["weight"],
-                **_relationship(link, sources),
-            }
+            {"other": mark(neighbours[other]), "weight": link["weight"], **_relationship(link, sources)}
             for link, other in zip(links, others, strict=True)
             if other in neighbours
         ],
@@ -151,12 +143,7 @@ def path(snapshot: Snapshot, n: int, to: int) -> Ways:
     ways.sort(key=lambda way: -round(way.strength, 12))
     graph = graph_of(snapshot)
     reached = [0, 0] if ways else [graph.reached(row["id"]) - 1 for row in (start, goal)]
-    return {
-        "from": mark(start),
-        "to": mark(goal),
-        "paths": _steps(snapshot, ways),
-        "reached": reached,
-    }
+    return {"from": mark(start), "to": mark(goal), "paths": _steps(snapshot, ways), "reached": reached}
 
 
 def _steps(snapshot: Snapshot, ways: Sequence[Path]) -> list[list[Step]]:
@@ -184,10 +171,7 @@ def _edges(snapshot: Snapshot, rows: Mapping[str, Row]) -> list[Edge]:
     found = between(snapshot, rows)
     columns = ["id", "evidence"]
     links = snapshot.by_key("relationships", [id for _, id in found.values()], "id", columns)
-    cited = {
-        link["id"]: [sentence["text_unit_id"] for sentence in link["evidence"]]
-        for link in links.to_pylist()
-    }
+    cited = {link["id"]: [sentence["text_unit_id"] for sentence in link["evidence"]] for link in links.to_pylist()}
     units = list(dict.fromkeys(unit for ids in cited.values() for unit in ids))
     documents = filters.documents(snapshot)
     date_of = {
@@ -206,9 +190,7 @@ def _topics_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Topic]]
     """By entity the topics that hold it, the coarsest first."""
     known = topics(snapshot).by_id
     memberships = snapshot.by_key("memberships", ids, "entity_id", None).to_pylist()
-    return {
-        row["entity_id"]: [known[id] for id in row["path"] if id in known] for row in memberships
-    }
+    return {row["entity_id"]: [known[id] for id in row["path"] if id in known] for row in memberships}
 
 
 def _relationship(row: Row, sources: Sources) -> Statement:

@@ -74,9 +74,7 @@ def folder_of_uploads(app: App) -> Path:
     """The folder that uploads go to; it need not be there yet. OutsideRoots without a root, BadInput
     where a link has its name."""
     root = app.allowed(".")
-    folder = (
-        root if root.name == UPLOADS else root / UPLOADS
-    )  # the page may be opened on that folder
+    folder = root if root.name == UPLOADS else root / UPLOADS  # the page may be opened on that folder
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise BadInput(f"{UPLOADS} is no folder", "Rename it")
     return folder

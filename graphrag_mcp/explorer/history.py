@@ -98,8 +98,7 @@ def changes(snapshot: Snapshot, since: int = -1) -> Changes:
         "since": chosen.generation,
         "now": snapshot.manifest.generation,
         "generations": [
-            {"generation": manifest.generation, "time": manifest.created}
-            for manifest in older[-GENERATIONS:]
+            {"generation": manifest.generation, "time": manifest.created} for manifest in older[-GENERATIONS:]
         ],
         "documents": {
             "added": added[:LISTED],
@@ -127,9 +126,7 @@ def _older(snapshot: Snapshot) -> list[manifests.Manifest]:
 
 def _communities(snapshot: Snapshot, old: Snapshot) -> Communities:
     known = topics(snapshot).by_id
-    before = {
-        row["id"]: row for row in old.rows("reports", "", ["id", "title", "level"]).to_pylist()
-    }
+    before = {row["id"]: row for row in old.rows("reports", "", ["id", "title", "level"]).to_pylist()}
     added = [topic for id, topic in known.items() if id not in before]
     added.sort(key=lambda topic: (topic.level, -topic.size, topic.n))
     removed = [row for id, row in before.items() if id not in known]

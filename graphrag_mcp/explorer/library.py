@@ -117,28 +117,18 @@ def _unread(manifest: manifests.Manifest, jobs: Sequence[Job]) -> list[Data]:
         for error in (job.result or {}).get("errors", ()):
             why.setdefault(error.get("path", ""), error.get("reason", ""))
     listed = sorted(uris)[:LISTED]
-    return [
-        {"uri": one_line(uri, TITLE), "why": one_line(why.get(uri, ""), TITLE)} for uri in listed
-    ]
+    return [{"uri": one_line(uri, TITLE), "why": one_line(why.get(uri, ""), TITLE)} for uri in listed]
 
 
 def _job(job: Job) -> Data:
     """A job in a list, with the files that it passed over."""
     result: Data = job.result or {}
     skipped = [
-        {
-            "uri": one_line(file.get("path", ""), TITLE),
-            "why": one_line(file.get("reason", ""), TITLE),
-        }
+        {"uri": one_line(file.get("path", ""), TITLE), "why": one_line(file.get("reason", ""), TITLE)}
         for file in [*result.get("errors", ()), *result.get("skipped_files", ())]
     ]
     counts = {name: n for name, n in result.get("counts", {}).items() if name in COUNTED and n}
-    fields = {
-        "id": job.job_id,
-        "status": job.status,
-        "started": job.started[:19],
-        "error": job.error,
-    }
+    fields = {"id": job.job_id, "status": job.status, "started": job.started[:19], "error": job.error}
     return {**fields, "counts": counts, "skipped": skipped[:LISTED], "more": len(skipped[LISTED:])}
 
 
@@ -146,8 +136,7 @@ def _removed(overlay: edit_log.Overlay) -> list[Data]:
     """Documents that were taken out and are still out, the last ones first."""
     when = {row.id: row.time for row in overlay.log}
     removed = [
-        {"uri": one_line(uri, TITLE), "undo_id": id, "time": when.get(id, "")}
-        for uri, id in overlay.removed.items()
+        {"uri": one_line(uri, TITLE), "undo_id": id, "time": when.get(id, "")} for uri, id in overlay.removed.items()
     ]
     removed.sort(key=lambda document: (document["time"], document["uri"]), reverse=True)
     return removed[:LISTED]

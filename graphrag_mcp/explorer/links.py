@@ -30,8 +30,7 @@ class Link(Ends, Statement):
 
 
 Linked = TypedDict(
-    "Linked",
-    {"in": list[Link], "out": list[Link], "missing": list[Link], "tags": list[str], "more": int},
+    "Linked", {"in": list[Link], "out": list[Link], "missing": list[Link], "tags": list[str], "more": int}
 )
 
 
@@ -102,15 +101,12 @@ def link_graph(snapshot: Snapshot) -> LinkGraph:
     found, facts = links.links(snapshot), filters.documents(snapshot)
     ids, degrees = found.pages.ids, found.degrees()
     counts = Counter(
-        (link.source, link.target)
-        for link in found.links
-        if link.target >= 0 and link.source != link.target
+        (link.source, link.target) for link in found.links if link.target >= 0 and link.source != link.target
     )
     linked = {end for ends in counts for end in ends}
     ranked = sorted(linked, key=lambda number: (-degrees[number], number))
     nodes: dict[int, Node] = {
-        number: {**paper(facts[ids[number]]), "degree": degrees[number]}
-        for number in ranked[:DRAWN]
+        number: {**paper(facts[ids[number]]), "degree": degrees[number]} for number in ranked[:DRAWN]
     }
     missing: list[Missing] = []
     pages = found.missing_pages()
@@ -127,9 +123,6 @@ def link_graph(snapshot: Snapshot) -> LinkGraph:
             if source in nodes and target in nodes
         ],
         "missing": missing,
-        "tags": [
-            {"tag": one_line(tag, TITLE), "count": count}
-            for tag, count in found.all_tags().most_common(LISTED)
-        ],
+        "tags": [{"tag": one_line(tag, TITLE), "count": count} for tag, count in found.all_tags().most_common(LISTED)],
         "more": {"nodes": left_out(ranked, DRAWN), "missing": left_out(pages, LISTED)},
     }

@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound, OutsideRoots
 from graphrag_mcp.explorer import files
-from graphrag_mcp.explorer.page import (
-    BASE,
-    HEADERS,
-    UPLOAD,
-    Handler,
-    body_of,
-    caller,
-    json_response,
-)
+from graphrag_mcp.explorer.page import BASE, HEADERS, UPLOAD, Handler, body_of, caller, json_response
 from graphrag_mcp.jobs.watch import Watches
 from graphrag_mcp.trust.fencing import SHOW_SECRETS, spans
 from graphrag_mcp.types import is_object
@@ -43,9 +35,7 @@ class Manager:
     request which names none; with `local` the caller is the user of this machine. `watches`: may
     folders be watched, which one of several workers cannot say for the others?"""
 
-    def __init__(
-        self, app: App, corpus: str, tools: Collection[str], local: bool, watches: bool = True
-    ) -> None:
+    def __init__(self, app: App, corpus: str, tools: Collection[str], local: bool, watches: bool = True) -> None:
         self.app, self.corpus, self.tools, self.local = app, corpus, frozenset(tools), local
         self.writes = "index_documents" in self.tools and not app.read_only
         self.uploaded = files.Uploaded()
@@ -93,9 +83,7 @@ class Manager:
                 raise
             name, empty = app.corpus_for_writing(self._named(arguments)), True
         try:
-            uploads = (
-                files.path_for_caller(app, files.folder_of_uploads(app)) if self.writes else ""
-            )
+            uploads = files.path_for_caller(app, files.folder_of_uploads(app)) if self.writes else ""
         except BadInput:
             uploads = ""
         return {

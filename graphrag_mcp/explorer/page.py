@@ -41,14 +41,7 @@ MODULES = (
 STYLES = ("style.css", "work.css")
 _IMPORT = re.compile(r"^import (?:\* as (\w+)|\{[^}]*\}) from \"\./(\w+)\.js\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (async )?(function|const|class|let) (\w+)", re.MULTILINE)
-_NAMESPACES = (
-    "graph",
-    "timeline",
-    "views",
-    "ask",
-    "library",
-    "source",
-)  # imported as a whole: their names stay apart
+_NAMESPACES = ("graph", "timeline", "views", "ask", "library", "source")  # imported as a whole: their names stay apart
 
 
 def page(data: Mapping[str, Any] | None = None) -> str:
@@ -131,9 +124,7 @@ def document(app: App, corpus: str = "") -> tuple[str, dict[str, int]]:
         return views[key]
 
     found = topics(snapshot)
-    ranked = sorted(found.by_id.values(), key=lambda topic: (topic.level, -topic.size, topic.n))[
-        :TOPICS
-    ]
+    ranked = sorted(found.by_id.values(), key=lambda topic: (topic.level, -topic.size, topic.n))[:TOPICS]
     overview, whole = add("overview") or {}, add("map") or {}
     leaves = [str(topic.n) for topic in ranked if not topic.children]
     dots = [dot for n in leaves for dot in load(app, "map", {"under": n}, name)["entities"]]
@@ -227,9 +218,7 @@ def redirecting(home: Path, address: str) -> Generator[Path]:
         f'<meta http-equiv="refresh" content="0;url={html.escape(address)}">'
         f'<title>graphrag-mcp</title><a href="{html.escape(address)}">The explorer page</a>\n'
     )
-    with open(
-        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-    ) as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
     try:
         yield path
@@ -237,9 +226,7 @@ def redirecting(home: Path, address: str) -> Generator[Path]:
         path.unlink(missing_ok=True)
 
 
-def routes(
-    app: App, corpus: str = "", once: OneTime | None = None
-) -> list[tuple[str, str, Handler]]:
+def routes(app: App, corpus: str = "", once: OneTime | None = None) -> list[tuple[str, str, Handler]]:
     """(path, method, handler) of the page. With `once` the page exchanges the token in its address,
     and sessions are those of this home, not of the token's name."""
     found: list[tuple[str, str, Handler]] = [
@@ -294,9 +281,7 @@ async def _data(app: App, corpus: str, as_owner: bool, request: Request) -> Resp
     caller(app, request, as_owner)
     try:
         name = arguments.pop("corpus", "") or corpus
-        return json_response(
-            await run_in_threadpool(load, app, request.path_params["view"], arguments, name)
-        )
+        return json_response(await run_in_threadpool(load, app, request.path_params["view"], arguments, name))
     except GraphRAGError as error:
         status = 400 if isinstance(error, BadInput) else 404
         return json_response({"error": f"{error.what[:1].upper()}{error.what[1:]}."}, status)

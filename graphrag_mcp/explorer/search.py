@@ -13,17 +13,7 @@ from graphrag_mcp import plugins
 from graphrag_mcp.explorer.citing import LONG, Paper, Row, Sources, Statement, paper
 from graphrag_mcp.explorer.topics import TITLE, Brief, Named, brief, named, topics
 from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.query import (
-    entities,
-    filters,
-    follow_ups,
-    local,
-    notes,
-    render,
-    reports,
-    spelling,
-    summaries,
-)
+from graphrag_mcp.query import entities, filters, follow_ups, local, notes, render, reports, spelling, summaries
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.overview import asked_about
 from graphrag_mcp.query.rank import Ranking
@@ -57,9 +47,7 @@ class Choice(TypedDict):
 
 
 # One of the keys is a word of Python.
-Facets = TypedDict(
-    "Facets", {"kinds": list[Choice], "folders": list[Choice], "from": str, "to": str}
-)
+Facets = TypedDict("Facets", {"kinds": list[Choice], "folders": list[Choice], "from": str, "to": str})
 
 
 class Found(TypedDict):
@@ -132,18 +120,13 @@ def _lit(snapshot: Snapshot, hits: Sequence[Row]) -> list[list[float]]:
     units = list(dict.fromkeys(row["text_unit_id"] for row in hits))
     paths = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
     counts = Counter(id for row in paths for id in row["path"] if id in by_id)
-    return [
-        [by_id[id].n, round(count / len(paths), 3)] for id, count in counts.most_common(LIT_TOPICS)
-    ]
+    return [[by_id[id].n, round(count / len(paths), 3)] for id, count in counts.most_common(LIT_TOPICS)]
 
 
 def narrowing(arguments: Mapping[str, str]) -> list[str]:
     """Filters for a kind of file, a folder and days, as a search takes them. Of one field several are
     alternatives, so kind and folder are one pattern; a row of a table stands behind `#`."""
-    kind, folder = (
-        re.sub(r"[\[\]*?]", "?", arguments.get(name, "").strip()[:300])
-        for name in ("kind", "folder")
-    )
+    kind, folder = (re.sub(r"[\[\]*?]", "?", arguments.get(name, "").strip()[:300]) for name in ("kind", "folder"))
     found: list[str] = []
     if kind or folder:
         pattern = f"{folder.strip('/')}/*" if folder else "*"
@@ -177,10 +160,7 @@ def facets(snapshot: Snapshot) -> Facets:
 
 
 def _choices(counts: Counter[str]) -> list[Choice]:
-    return [
-        {"name": one_line(name, TITLE), "count": count}
-        for name, count in counts.most_common(FACETS)
-    ]
+    return [{"name": one_line(name, TITLE), "count": count} for name, count in counts.most_common(FACETS)]
 
 
 def _documents(snapshot: Snapshot, hits: Sequence[Row]) -> list[HitDocument]:
@@ -188,11 +168,7 @@ def _documents(snapshot: Snapshot, hits: Sequence[Row]) -> list[HitDocument]:
     counts = Counter(row["document_id"] for row in hits)
     facts, summary_of = filters.documents(snapshot), summaries.of_documents(snapshot, list(counts))
     return [
-        {
-            **paper(facts[id]),
-            "summary": clipped(summary_of.get(id, ""), {}, SENTENCE),
-            "hits": count,
-        }
+        {**paper(facts[id]), "summary": clipped(summary_of.get(id, ""), {}, SENTENCE), "hits": count}
         for id, count in counts.items()
         if id in facts
     ]

@@ -79,9 +79,7 @@ def passage(snapshot: Snapshot, n: int) -> Passage:
     if before:
         around["before"] = {"text": _open(before["text"])[: max(0, start - before["char_start"])]}
     if after:
-        around["after"] = {
-            "text": _open(after["text"])[max(0, unit["char_end"] - after["char_start"]) :]
-        }
+        around["after"] = {"text": _open(after["text"])[max(0, unit["char_end"] - after["char_start"]) :]}
     return {
         "id": f"t{n}",
         "title": document["title"],

@@ -103,9 +103,7 @@ class Topics:
     last_day: str = ""
     documents: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     # By parent: the topics below it that hold a document.
-    holders: dict[str, dict[str, list[str]]] = field(
-        default_factory=dict[str, dict[str, list[str]]]
-    )
+    holders: dict[str, dict[str, list[str]]] = field(default_factory=dict[str, dict[str, list[str]]])
 
     def numbered(self, n: int) -> Topic | None:
         return next((topic for topic in self.by_id.values() if topic.n == n), None)
@@ -149,9 +147,7 @@ def _made(snapshot: Snapshot) -> Topics:
     by_id: dict[str, Topic] = {}
     for row in rows:
         id, kin = row["id"], family[row["id"]]
-        children = sorted(
-            (child for child in kin["children"] if child in place), key=place.__getitem__
-        )
+        children = sorted((child for child in kin["children"] if child in place), key=place.__getitem__)
         identity = id, row["n"], row["level"], kin["parent"], one_line(row["title"], TITLE)
         facts = row["n_text_units"], children, types.get(id, ""), days.get(id, 0)
         by_id[id] = Topic(*identity, *facts)
@@ -322,9 +318,7 @@ def overview(snapshot: Snapshot, corpora: Sequence[str]) -> dict[str, Any]:
 # ---- places on the map ---------------------------------------------------------------------------
 
 
-def arranged(
-    children: Mapping[str, Sequence[str]], size: Callable[[str], int]
-) -> dict[str, Circle]:
+def arranged(children: Mapping[str, Sequence[str]], size: Callable[[str], int]) -> dict[str, Circle]:
     """The circles of all communities: beside each other the area shows the size. `children` gives
     the ids below an id in a stable order, "" stands above the top ones."""
     found, waiting = {"": WHOLE}, [""]

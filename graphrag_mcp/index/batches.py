@@ -14,14 +14,7 @@ from typing import Any
 from graphrag_mcp.executors import InProcess
 from graphrag_mcp.index import documents, pictures
 from graphrag_mcp.index.chunk import ChunkParams, chunk_params, most_units
-from graphrag_mcp.index.derive import (
-    Before,
-    DocumentRows,
-    assign_numbers,
-    derive,
-    derive_item,
-    metadata_json,
-)
+from graphrag_mcp.index.derive import Before, DocumentRows, assign_numbers, derive, derive_item, metadata_json
 from graphrag_mcp.index.documents import Batch
 from graphrag_mcp.index.run import Row, Run
 from graphrag_mcp.sources import diff as planning
@@ -47,9 +40,7 @@ class Work:
     rederive: bool
 
 
-def write(
-    run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: dict[str, int]
-) -> Batch | None:
+def write(run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: dict[str, int]) -> Batch | None:
     """Commits all batches but the last, which is returned; None where there is none."""
     previous: Batch | None = None
     if run.models.extract is not None:
@@ -61,9 +52,7 @@ def write(
     return previous
 
 
-def _batches(
-    run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: dict[str, int]
-) -> Iterator[Batch]:
+def _batches(run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: dict[str, int]) -> Iterator[Batch]:
     """The edits of the call in batches; a batch's texts are asked about while it is being read."""
     done = 0
     batch, params = Batch(imports=run.apart), chunk_params(run.settings)
@@ -111,16 +100,12 @@ def _batches(
     describe = None
     if request.method != "fast":
         describe = pictures.describer(asker, run.folder, run.settings, run.take)
-    found = planning.edits(
-        run.folder, run.manifest, plan, request, run.settings, work.again, describe
-    )
+    found = planning.edits(run.folder, run.manifest, plan, request, run.settings, work.again, describe)
     for edit, derived in _derived(run, plan, chain(found, run.brought), work.total):
         add(edit, derived)
         done += 1
         size = batch.size
-        full = size >= BATCH_PASSAGES and (
-            work.total - done >= BATCH_PASSAGES // 2 or size >= 2 * BATCH_PASSAGES
-        )
+        full = size >= BATCH_PASSAGES and (work.total - done >= BATCH_PASSAGES // 2 or size >= 2 * BATCH_PASSAGES)
         if full or done % 50 == 0:
             run.progress("documents", min(done, work.total), max(work.total, done))
         if full:
@@ -153,9 +138,7 @@ def _renames(run: Run, plan: Plan) -> renames.Renames:
     return renames.Renames(known, texts, hashes)
 
 
-def _derived(
-    run: Run, plan: Plan, edits: Iterator[Edit], total: int
-) -> Iterator[tuple[Edit, DocumentRows | None]]:
+def _derived(run: Run, plan: Plan, edits: Iterator[Edit], total: int) -> Iterator[tuple[Edit, DocumentRows | None]]:
     """The edits in order, each with what an executor has computed of its document; None where it is
     computed here, when it is needed."""
     waiting: deque[tuple[Edit, int]] = deque()
@@ -181,9 +164,7 @@ def _derived(
 
     executor = run.spread(total) if run.imports is None else InProcess()
     if not isinstance(executor, InProcess):
-        for derived in executor.map(
-            derive_item, read(), lambda item: len(item[0].text) if item[0] else 0
-        ):
+        for derived in executor.map(derive_item, read(), lambda item: len(item[0].text) if item[0] else 0):
             edit, units = waiting.popleft()
             ahead -= units
             yield edit, derived

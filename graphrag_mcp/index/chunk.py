@@ -65,9 +65,7 @@ def chunk_params(settings: Settings) -> ChunkParams:
 class _Atoms:
     """The smallest pieces kept whole: parallel arrays, 28 bytes an atom; tuples would take 300."""
 
-    def __init__(
-        self, outlined: bool, divisions: Collection[int], headers: Collection[int]
-    ) -> None:
+    def __init__(self, outlined: bool, divisions: Collection[int], headers: Collection[int]) -> None:
         self.start, self.end = array("q"), array("q")
         self.total = array("q", [0])  # tokens before atom i
         self.opening = array("q")  # which atoms begin a sentence
@@ -176,9 +174,7 @@ def _peaks(atoms: _Atoms, window: int) -> list[int]:
     return [i for i in range(1, count) if reach[i] > window]
 
 
-def _divided(
-    atoms: _Atoms, first: int, last: int, limit: int, before_headers: bool = False
-) -> list[int]:
+def _divided(atoms: _Atoms, first: int, last: int, limit: int, before_headers: bool = False) -> list[int]:
     """Ends of about equal parts of `first:last`, none over `limit`; `last` included. `before_headers`: rather smaller
     parts than rows without their header."""
     total, ends, todo = atoms.total, [], [(first, last)]
@@ -215,9 +211,7 @@ def _best_cut(atoms: _Atoms, first: int, last: int, parts: int, limit: int) -> i
     return max(bisect_right(total, base + limit, first + 1, last) - 1, first + 1)
 
 
-def _unit(
-    text: str, lines: Lines, atoms: _Atoms, first: int, last: int, index: int, params: ChunkParams
-) -> Unit:
+def _unit(text: str, lines: Lines, atoms: _Atoms, first: int, last: int, index: int, params: ChunkParams) -> Unit:
     start = bisect_left(atoms.total, atoms.total[first] - params.overlap, 0, first)
     start = max(start, bisect_left(atoms.total, atoms.total[last] - params.size, 0, first))
     passages, begin = [], first
@@ -255,11 +249,7 @@ def _is_table(atoms: _Atoms, first: int, last: int, size: int) -> bool:
     for at in range(first + 1, last + 1):
         if atoms.tokens(first, at) > size:
             return False
-        if (
-            at == len(atoms)
-            or atoms.start[at] in atoms.headers
-            or atoms.start[at] in atoms.divisions
-        ):
+        if at == len(atoms) or atoms.start[at] in atoms.headers or atoms.start[at] in atoms.divisions:
             return True
     return False
 
@@ -381,9 +371,7 @@ def recent_sentences(text: str) -> list[tuple[int, int]]:
     return sentences(text)
 
 
-def _parts(
-    text: str, first: int, last: int, longest: int, most: int
-) -> Iterator[tuple[int, int, int]]:
+def _parts(text: str, first: int, last: int, longest: int, most: int) -> Iterator[tuple[int, int, int]]:
     """A long sentence in parts of at most `longest` tokens, at blanks where there are any."""
     while first < last:
         end = min(last, first + longest * LETTERS)

@@ -169,10 +169,7 @@ def cluster(
 
 
 def ways_of(
-    texts: Texts,
-    params: ClusterParams,
-    sheets: Mapping[str, str],
-    check: Callable[[], None] = lambda: None,
+    texts: Texts, params: ClusterParams, sheets: Mapping[str, str], check: Callable[[], None] = lambda: None
 ) -> dict[str, Way]:
     """The groups of each text unit, numbered among those of one group. `check`: called before each
     division; it may raise."""

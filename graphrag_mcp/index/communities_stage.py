@@ -91,16 +91,12 @@ def _report(run: Run, tree: Hierarchy, numbers: Mapping[str, int]) -> dict[str, 
     library = library_of(snapshot)
     prints = fingerprints(snapshot, tree, links_of(snapshot), run.models, library)
     stored = set(snapshot.rows("reports", columns=["id"])["id"].to_pylist())
-    corrected = {
-        correction.subject for correction in run.corrections if correction.kind == "report"
-    }
+    corrected = {correction.subject for correction in run.corrections if correction.kind == "report"}
     degraded: dict[str, str] = {}
     meanwhile = partial(_embed, run) if run.vectors else lambda: None
     for part in _in_parts(tree, changed(snapshot, tree, prints, corrected)):
         run.check()
-        reporting = Reporting(
-            run.draft_snapshot(), tree, run.models, part, run.take, library, run.executor
-        )
+        reporting = Reporting(run.draft_snapshot(), tree, run.models, part, run.take, library, run.executor)
         rows = []
         for id, report in sorted(reporting.write(meanwhile).items()):
             row = {name: getattr(report, name) for name in COLUMNS}

@@ -92,9 +92,7 @@ def derive(
         unit_text = text[start : unit.span.end]
         id = name_of(unit, unit_text)
         numbered = {"id": id, "n": 0, "document_id": row["id"], "chunk_index": unit.index}
-        rows.units.append(
-            numbered | _place(unit.span) | {"n_tokens": unit.n_tokens, "text": unit_text}
-        )
+        rows.units.append(numbered | _place(unit.span) | {"n_tokens": unit.n_tokens, "text": unit_text})
         parts = [(str(part.start - start), str(part.end - start)) for part in unit.passages]
         passages = [content_id("passage", id, *part) for part in parts]
         # What a plug-in reads depends on what stands in other units.
@@ -122,9 +120,7 @@ def derive(
     return rows
 
 
-def units_of(
-    document: Document, params: ChunkParams, outline: plugins.Outline | None
-) -> list[Unit]:
+def units_of(document: Document, params: ChunkParams, outline: plugins.Outline | None) -> list[Unit]:
     """The text units of a document that no import cut."""
     breaks = outline.breaks(document.text) if outline else None
     pages, headers = places.divisions(document.places), places.headers(document)
@@ -158,9 +154,7 @@ def metadata_json(metadata: Mapping[str, Any]) -> str:
     return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else "{}"
 
 
-def _places(
-    document: Document, document_id: str, id: str, unit: Unit, passages: Sequence[str]
-) -> Iterator[Row]:
+def _places(document: Document, document_id: str, id: str, unit: Unit, passages: Sequence[str]) -> Iterator[Row]:
     """Where a unit and its passages stand, of a document whose places are known."""
     for of, span in zip((id, *passages), (unit.span, *unit.passages), strict=True):
         if found := places.part(document.places, document.text, span.start, span.end):
@@ -172,17 +166,12 @@ def _place(span: Span) -> Row:
     return {"char_start": span.start, "char_end": span.end, **lines}
 
 
-def ids_of_names(
-    unit: Unit, names: UnitNames, mentions: Sequence[tuple[int, str]]
-) -> list[list[str]]:
+def ids_of_names(unit: Unit, names: UnitNames, mentions: Sequence[tuple[int, str]]) -> list[list[str]]:
     """The ids of the names of each passage of a unit."""
     if len(unit.passages) == 1:
         return [[entity_id(name.key) for name in names.named]]
     origin = unit.span.start
-    by_passage = (
-        [key for at, key in mentions if part.start <= at + origin < part.end]
-        for part in unit.passages
-    )
+    by_passage = ([key for at, key in mentions if part.start <= at + origin < part.end] for part in unit.passages)
     return [list(dict.fromkeys(map(entity_id, keys))) for keys in by_passage]
 
 
@@ -197,12 +186,7 @@ class _Passages:
         self.title_id = entity_id(title_key) if title_key else ""
 
     def rows(
-        self,
-        unit: Unit,
-        unit_id: str,
-        ids: Sequence[str],
-        entity_ids: Sequence[Sequence[str]],
-        position: int,
+        self, unit: Unit, unit_id: str, ids: Sequence[str], entity_ids: Sequence[Sequence[str]], position: int
     ) -> Iterator[Row]:
         document = self.document
         for part, (id, span) in enumerate(zip(ids, unit.passages, strict=True)):

@@ -63,9 +63,7 @@ class Batch:
         """Are all documents that come and go notes, so that the graph and the topics stay?"""
         if any(row["id"] not in self.notes for row in self.tables.get("documents", ())):
             return False
-        before: frozenset[str] = (
-            notes_of(snapshot) if snapshot is not None and self.gone else frozenset()
-        )
+        before: frozenset[str] = notes_of(snapshot) if snapshot is not None and self.gone else frozenset()
         return self.gone <= before
 
     def ask(self, run: Run, document: Document, rows: DocumentRows) -> None:
@@ -164,9 +162,7 @@ def _merged(
     return changes
 
 
-def _linked(
-    run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], last: bool
-) -> dict[str, Change]:
+def _linked(run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[str], last: bool) -> dict[str, Change]:
     """The changes of the tables of plug-ins. With the `last` batch the facts of all documents are
     linked; text units of other documents whose names or statements change join the batch and
     `gone_units`."""
@@ -233,18 +229,14 @@ def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str]
     return units, {row["id"]: row for row in passages}
 
 
-def _terms(
-    snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]
-) -> tuple[Change, Counter[str]]:
+def _terms(snapshot: Snapshot | None, old: Mapping[str, Row], new: list[Row]) -> tuple[Change, Counter[str]]:
     """Terms with how many passages hold each, where that moves; and how the total length moves."""
     rows = _counted(new)
     known: list[str] = []
     if snapshot is not None and (new or old):
         removed = _counted(list(old.values()))
         removed = removed.set_column(1, "passages", pc.negate(removed["passages"]))
-        words = pa.chunked_array(
-            [*rows["term"].chunks, *removed["term"].chunks], pa.string()
-        ).unique()
+        words = pa.chunked_array([*rows["term"].chunks, *removed["term"].chunks], pa.string()).unique()
         before = snapshot.by_key("terms", values_of(words), "term", ["term", "passages"])
         known = values_of(before["term"])
         summed = pa.concat_tables([rows, removed, before]).group_by("term")

@@ -89,13 +89,7 @@ def merged_with(
     return new, merged
 
 
-def write(
-    run: Run,
-    segments: Sequence[dict[str, Any]],
-    merged: Merge,
-    numbers: dict[str, int],
-    applied: int,
-) -> None:
+def write(run: Run, segments: Sequence[dict[str, Any]], merged: Merge, numbers: dict[str, int], applied: int) -> None:
     """Commit a generation with these segments and rows, which follow `applied` rows of the log."""
     manifest = run.committed
     run.parameters = {**manifest.parameters, APPLIED: applied}

@@ -182,11 +182,7 @@ def with_gleaned(first: Records, more: Records) -> Records:
     if more.complete and (entities, relations) != (first.entities, first.relations):
         dropped[parsing.CUT_OFF] = 0  # what was cut off has been said in full
     return Records(
-        entities,
-        relations,
-        more.complete,
-        dict(+dropped),
-        dict(Counter(first.repaired) | Counter(more.repaired)),
+        entities, relations, more.complete, dict(+dropped), dict(Counter(first.repaired) | Counter(more.repaired))
     )
 
 
@@ -199,9 +195,7 @@ def _pair(relation: RelationRecord) -> tuple[str, str]:
     return first, other
 
 
-def _longest(
-    records: Sequence[R], further: Sequence[R], key: Callable[[R], tuple[str, str]]
-) -> tuple[R, ...]:
+def _longest(records: Sequence[R], further: Sequence[R], key: Callable[[R], tuple[str, str]]) -> tuple[R, ...]:
     found: dict[tuple[str, str], R] = {}
     for record in (*records, *further):
         before = found.get(key(record))

@@ -40,10 +40,7 @@ SURNAME = 3
 def graph_to_table(name: str, rows: Sequence[Row]) -> pa.Table:
     """Rows in the columns of their schema; `check` is filled when they are written."""
     schema = TABLES[name]
-    columns = [
-        pa.array([row.get(column, 0) for row in rows], schema.field(column).type)
-        for column in schema.names
-    ]
+    columns = [pa.array([row.get(column, 0) for row in rows], schema.field(column).type) for column in schema.names]
     return pa.table(columns, schema=schema)
 
 
@@ -85,9 +82,7 @@ def called(key: str, found: Sequence[Named]) -> tuple[str, str, list[str]]:
     # a person by the name that the texts have, mostly without the one in the middle
     same = [form for form in forms if _ends(form) == _ends(title) and forms[form] > forms[title]]
     title = max(same, key=lambda form: (forms[form], form), default=title)
-    aliases = sorted(
-        (form for form in forms if form != title), key=lambda form: (-forms[form], form)
-    )[:10]
+    aliases = sorted((form for form in forms if form != title), key=lambda form: (-forms[form], form))[:10]
     if defined := next((row.type for row in found if row.key == key and row.by in PLUGGED), ""):
         return title, defined, aliases
     told = Counter(row.type for row in found if row.by == SUMMARY and row.type not in VAGUE)
@@ -118,11 +113,7 @@ def canonical_names(by_key: Mapping[str, Sequence[Named]]) -> dict[str, str]:
         targets = definitions[key]
         parts = {name for name in targets if f" {key.rpartition(' ')[2]} " in f" {name} "}
         canonical_parts = {name for name in parts if canonical.get(name) == name}
-        usable = [
-            name
-            for name in targets
-            if by_key.get(name) and (name in canonical_parts or name not in definitions)
-        ]
+        usable = [name for name in targets if by_key.get(name) and (name in canonical_parts or name not in definitions)]
         if usable:
             best = min(usable, key=lambda target: (-targets[target], target))
             # with the most frequent name in the middle, and without any
@@ -189,8 +180,7 @@ def group(
     groups = {
         key: rows
         for key, rows in groups.items()
-        if edits.made(key)
-        or (rows and (edits.names.get(key) or edits.words(key) or is_entity(by_key.get(key, ()))))
+        if edits.made(key) or (rows and (edits.names.get(key) or edits.words(key) or is_entity(by_key.get(key, ()))))
     }
     return groups, {key: target for key, target in canonical.items() if target in groups}
 
@@ -267,9 +257,7 @@ def pairwise_spans(flat: Sequence[int]) -> Iterable[tuple[int, int]]:
     return zip(flat[::2], flat[1::2], strict=True)
 
 
-def stated_pairs(
-    unit: str, statements: Iterable[StatedRelation], entity_of: Mapping[str, str]
-) -> list[Evidence]:
+def stated_pairs(unit: str, statements: Iterable[StatedRelation], entity_of: Mapping[str, str]) -> list[Evidence]:
     """Evidence rows of a unit that a model read. A statement about one entity and itself keeps its
     row, without ids: when its two names part again, it counts again."""
     rows = []
@@ -335,15 +323,12 @@ def told_of_entity(found: Sequence[Named]) -> list[str]:
     """What models said of a name, each once, from where it is named most. No id decides: a rename
     would cost calls."""
     described = sorted(
-        (row for row in found if row.description),
-        key=lambda row: (-row.count, row.description, row.type),
+        (row for row in found if row.description), key=lambda row: (-row.count, row.description, row.type)
     )
     return list(dict.fromkeys(row.description for row in described))
 
 
 def told_of_pair(found: Sequence[Evidence]) -> list[str]:
     """What models said of a pair, each once, the strongest first."""
-    described = sorted(
-        (row for row in found if row.description), key=lambda row: (-row.weight, row.description)
-    )
+    described = sorted((row for row in found if row.description), key=lambda row: (-row.weight, row.description))
     return list(dict.fromkeys(row.description for row in described))

@@ -106,18 +106,12 @@ def imported_graphs(snapshot: Snapshot) -> ImportedGraphs:
         for root, pairs in lists_of((way[0], (id, way)) for id, way in ways.items()).items():
             found.ways.setdefault(root, dict(pairs))
         for report in body["reports"]:
-            found.reports.setdefault(content_id(*report["members"]), {})[report["community"]] = (
-                report
-            )
+            found.reports.setdefault(content_id(*report["members"]), {})[report["community"]] = report
     return found
 
 
 def hierarchy(
-    found: ImportedGraphs,
-    texts: Texts,
-    entities: Mapping[str, Sequence[str]],
-    edges: Edges,
-    params: ClusterParams,
+    found: ImportedGraphs, texts: Texts, entities: Mapping[str, Sequence[str]], edges: Edges, params: ClusterParams
 ) -> Hierarchy:
     """Imported subtrees that still fit, and the rest clustered as ever. A text unit belongs to the
     imported community of most of its entities where all of these are in one."""
@@ -219,9 +213,7 @@ class DocumentRecord:
     def extractor(self, record: UnitRecord | None) -> RecordExtractor:
         return RecordExtractor(self, record)
 
-    def names_of(
-        self, unit_id: str, text: str, record: UnitRecord | None
-    ) -> tuple[UnitNames, Mentions]:
+    def names_of(self, unit_id: str, text: str, record: UnitRecord | None) -> tuple[UnitNames, Mentions]:
         """The unit's names and statements as rows, and every mention as its start in the unit's
         text and its key."""
         statements: list[StatedRelation] = []
@@ -267,20 +259,11 @@ def record_of(data: str) -> DocumentRecord:
     less. Damaged where it is none."""
     found = _read(data, DocumentRecord)
     sizes = {name: len(getattr(found, name)) for name in ("names", "statements")}
-    if any(
-        not 0 <= at < sizes[name]
-        for unit in found.units
-        for name in sizes
-        for at in getattr(unit, name)
-    ):
+    if any(not 0 <= at < sizes[name] for unit in found.units for name in sizes for at in getattr(unit, name)):
         raise Damaged("a record of an import names what it does not hold", REPAIR)
     found.names = [replace(name, key=normalise_name(name.key)) for name in found.names]
     found.statements = [
-        replace(
-            statement,
-            source=normalise_name(statement.source),
-            target=normalise_name(statement.target),
-        )
+        replace(statement, source=normalise_name(statement.source), target=normalise_name(statement.target))
         for statement in found.statements
     ]
     return found
@@ -304,9 +287,7 @@ def _between(text: str, start: int, end: int, params: ChunkParams, lines: Lines)
         yield Unit(0, span, unit.n_tokens, tuple(tiles))
 
 
-def _passages(
-    text: str, start: int, end: int, params: ChunkParams, lines: Lines
-) -> tuple[Span, ...]:
+def _passages(text: str, start: int, end: int, params: ChunkParams, lines: Lines) -> tuple[Span, ...]:
     units = _between(text, start, end, params, lines)
     return tuple(passage for unit in units for passage in unit.passages)
 
@@ -378,9 +359,7 @@ def segments(folder: Path, rows: Sequence[Row]) -> list[Row]:
     for kind in (IMPORTS, GRAPHS):
         rows_of_kind = [row for row in rows if row["uri"].startswith(PREFIX) == (kind == GRAPHS)]
         if rows_of_kind:
-            entries.append(
-                segment_store.append(folder, kind, pa.Table.from_pylist(rows_of_kind, IMPORT_LOG))
-            )
+            entries.append(segment_store.append(folder, kind, pa.Table.from_pylist(rows_of_kind, IMPORT_LOG)))
     return entries
 
 

@@ -63,9 +63,7 @@ def entity_row(row: Row, key: str, edits: Overlay) -> Row:
         return row
     title = words.get("title") or row["title"] or edits.forms.get(key, key)
     # Names that were given come after those of the texts, however many: they must all be found.
-    names_by_hand = [
-        edits.forms.get(name, name) for name in (*names, *([key] if words.get("title") else []))
-    ]
+    names_by_hand = [edits.forms.get(name, name) for name in (*names, *([key] if words.get("title") else []))]
     shown = dict.fromkeys([*filter(None, [row["title"]]), *row["aliases"], *names_by_hand])
     shown.pop(title, None)
     row["title"], row["aliases"] = title, list(shown)
@@ -137,15 +135,10 @@ def merge(
     changed = changed or Changed()
     state = _State(snapshot, set(gone_units), fresh, edits or Overlay(), changed)
     gone_rows = _read(state, "mentions", state.gone, "text_unit_id", mentions_from_table)
-    named = {row.key for row in gone_rows} | {
-        row.key for unit in fresh.values() for row in unit.named
-    }
+    named = {row.key for row in gone_rows} | {row.key for unit in fresh.values() for row in unit.named}
     # Statements that a plug-in links name what other documents define.
     stated = {
-        end
-        for unit in fresh.values()
-        for statement in unit.said or ()
-        for end in (statement.source, statement.target)
+        end for unit in fresh.values() for statement in unit.said or () for end in (statement.source, statement.target)
     }
     if snapshot is not None and not PLUGGED.keys().isdisjoint(snapshot.manifest.tables):
         for row in _read(state, "evidence", state.gone, "text_unit_id", pairs_from_table):
@@ -174,17 +167,14 @@ def merge(
             keys.update(filter(None, (row.source_key, row.target_key)))
     merged = Merge()
     merged.changes["mentions"] = Change(
-        gone=sorted(state.gone),
-        rows=mentions_to_table([row for unit in fresh.values() for row in unit.named]),
+        gone=sorted(state.gone), rows=mentions_to_table([row for unit in fresh.values() for row in unit.named])
     )
     degrees = _relationships(state, entity_of, reopened, by_hand, number, merged)
     _entities(state, groups, degrees, number, merged)
     return merged
 
 
-def _read(
-    state: _State, table: str, values: Collection[str], key: str, parse: Callable[[pa.Table], list]
-) -> list:
+def _read(state: _State, table: str, values: Collection[str], key: str, parse: Callable[[pa.Table], list]) -> list:
     if state.snapshot is None or not values:
         return []
     left_out = state.snapshot.left_out
@@ -249,13 +239,9 @@ def _relationships(
     replaced = state.gone | reopened
     old = _read(state, "evidence", replaced, "text_unit_id", pairs_from_table)
     new = _evidence(state, entity_of, old, merged.capped)
-    merged.changes["evidence"] = Change(
-        gone=sorted(replaced), rows=mentions_to_table(new, "evidence")
-    )
+    merged.changes["evidence"] = Change(gone=sorted(replaced), rows=mentions_to_table(new, "evidence"))
 
-    by_pair: dict[str, list[Evidence]] = {
-        row.relationship_id: [] for row in old if row.relationship_id
-    }
+    by_pair: dict[str, list[Evidence]] = {row.relationship_id: [] for row in old if row.relationship_id}
     for row in new:
         if row.relationship_id:
             by_pair.setdefault(row.relationship_id, []).append(row)
@@ -264,10 +250,7 @@ def _relationships(
         for row in _read(state, "evidence", by_pair.keys(), "relationship_id", pairs_from_table):
             if row.text_unit_id not in replaced:
                 by_pair[row.relationship_id].append(row)
-    previous = {
-        row["id"]: row
-        for row in _read(state, "relationships", by_pair.keys(), "id", pa.Table.to_pylist)
-    }
+    previous = {row["id"]: row for row in _read(state, "relationships", by_pair.keys(), "id", pa.Table.to_pylist)}
     for row in previous.values():
         for item in row["evidence"]:
             state.texts[item["text_unit_id"], item["start"], item["end"]] = item["text"]
@@ -315,18 +298,13 @@ def _write_pairs(
                 continue
             removed.append(pair)
         rows.append(row)
-    merged.changes["relationships"] = Change(
-        gone=removed, rows=graph_to_table("relationships", rows)
-    )
+    merged.changes["relationships"] = Change(gone=removed, rows=graph_to_table("relationships", rows))
     merged.relationships = len(rows) - len(removed)
     return degrees
 
 
 def _by_hand(
-    state: _State,
-    entity_of: Mapping[str, str],
-    pairs: Collection[Pair],
-    by_pair: dict[str, list[Evidence]],
+    state: _State, entity_of: Mapping[str, str], pairs: Collection[Pair], by_pair: dict[str, list[Evidence]]
 ) -> None:
     """Add the relationships that edited pairs of names are, and were."""
     before = _before(state)
@@ -336,9 +314,7 @@ def _by_hand(
                 by_pair.setdefault(relationship_id(*sorted(map(entity_id, ends))), [])
 
 
-def _evidence(
-    state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence], capped: set[str]
-) -> list[Evidence]:
+def _evidence(state: _State, entity_of: Mapping[str, str], old: Sequence[Evidence], capped: set[str]) -> list[Evidence]:
     """Rows of the new units, and of old ones whose pairs change: from what a model said, else from
     shared sentences. Units of which not all names are kept are added to `capped`."""
     new: list[Evidence] = []
@@ -359,9 +335,7 @@ def _evidence(
     return new
 
 
-def _relationship(
-    pair: str, ends: tuple[str, str], found: Sequence[Evidence], sentences: Sequence[Row]
-) -> Row:
+def _relationship(pair: str, ends: tuple[str, str], found: Sequence[Evidence], sentences: Sequence[Row]) -> Row:
     said = (row.keywords.split(", ") for row in found if row.keywords)
     words = Counter(filter(None, chain.from_iterable(said)))
     return {
@@ -421,21 +395,14 @@ def _candidates(state: _State, key: str, found: Sequence[Named]) -> list[Place]:
     if before is None:
         return best
     names, stayed = before["names"], [row for row in found if row.text_unit_id not in state.fresh]
-    quoted = {
-        (evidence["text_unit_id"], evidence["start"], evidence["end"])
-        for evidence in before["evidence"]
-    }
+    quoted = {(evidence["text_unit_id"], evidence["start"], evidence["end"]) for evidence in before["evidence"]}
     only_more = (
         quoted.issubset(best)
         and state.lost.isdisjoint(names)
         and {row.key for row in stayed} == set(names)
         and {row.form for row in stayed} == {row.form for row in found}
     )
-    return (
-        [place for place in best if place in quoted or place[0] in state.fresh]
-        if only_more
-        else best
-    )
+    return [place for place in best if place in quoted or place[0] in state.fresh] if only_more else best
 
 
 def _entity(key: str, found: Sequence[Named], sentences: Sequence[Row]) -> Row:

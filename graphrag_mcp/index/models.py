@@ -77,9 +77,7 @@ class Models:
         }
 
 
-def choose(
-    method: str, settings: Settings, manifest: Manifest | None, folder: Path, asker: Asker
-) -> Models:
+def choose(method: str, settings: Settings, manifest: Manifest | None, folder: Path, asker: Asker) -> Models:
     """Raises BadInput for a method that cannot be had."""
     settings = with_tuned(settings, folder)
     if method in ("llm", "light") and not asker.model:

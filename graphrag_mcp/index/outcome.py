@@ -21,10 +21,7 @@ TABLES_OF = {"report": ("reports", "c")}
 def result(run: Run, plan: Plan, status: str) -> IndexResult:
     rows = open_questions(run.snapshot()) if run.manifest else []
     rows.sort(key=lambda row: row["id"])
-    pending, degraded = (
-        dict(sorted(Counter(row["kind"] for row in rows).items())),
-        _degraded(run, rows),
-    )
+    pending, degraded = (dict(sorted(Counter(row["kind"] for row in rows).items())), _degraded(run, rows))
     refused = refused_kinds(rows)
     if run.models.embedding and (without := vectors.missing(run.snapshot_before())):
         pending["embedding"] = without
@@ -32,9 +29,7 @@ def result(run: Run, plan: Plan, status: str) -> IndexResult:
         degraded.append({"kind": "embedding", "id": "", "document": "", "reason": why})
     capped = ""
     if run.capped:
-        texts = (
-            "1 text unit has" if len(run.capped) == 1 else f"{len(run.capped):,} text units have"
-        )
+        texts = "1 text unit has" if len(run.capped) == 1 else f"{len(run.capped):,} text units have"
         more = "more names, or pairs of names, than the graph keeps"
         capped = f"{texts} {more}; search_text finds the others."
     lost = sorted(run.losses, key=lambda row: (-row["dropped"] - row["repaired"], row["id"]))

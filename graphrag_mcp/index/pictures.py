@@ -26,9 +26,7 @@ MOST_WORDS = 400  # asked for
 LONGEST = 8_000  # characters that are kept of a description
 
 
-def describer(
-    asker: Asker, folder: Path, settings: Settings, take: Callable[[Future[Any]], Any]
-) -> Describe | None:
+def describer(asker: Asker, folder: Path, settings: Settings, take: Callable[[Future[Any]], Any]) -> Describe | None:
     """What has pictures described; None without such a model. `take` waits for an answer."""
     if asker.vision is None:
         return None

@@ -25,15 +25,7 @@ from graphrag_mcp.executors import RARELY
 from graphrag_mcp.index import models, vectors
 from graphrag_mcp.index.memory import limited
 from graphrag_mcp.index.outcome import result
-from graphrag_mcp.index.run import (
-    Cancelled,
-    Progress,
-    Run,
-    commit_draft,
-    derives_all,
-    of_this_release,
-    parameters,
-)
+from graphrag_mcp.index.run import Cancelled, Progress, Run, commit_draft, derives_all, of_this_release, parameters
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.llm.opening import open_asker, priced
 from graphrag_mcp.settings import Settings
@@ -76,11 +68,7 @@ def index_documents(
         priced(settings)
     collects = gc.get_threshold()
     asker = asker or open_asker(
-        folder,
-        settings,
-        refresh=request.refresh_answers,
-        retry_refused=request.retry_refused,
-        mend=not request.dry_run,
+        folder, settings, refresh=request.refresh_answers, retry_refused=request.retry_refused, mend=not request.dry_run
     )
     try:
         if request.dry_run:
@@ -127,9 +115,7 @@ def _lock(folder: Path, cancelled: Callable[[], bool]) -> Iterator[None]:
 # ---- the steps of a call ------------------------------------------------------------------------
 
 
-def _work(
-    run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None
-) -> tuple[Plan, str]:
+def _work(run: Run, request: IndexRequest, asker: Asker, bring: Bring | None = None) -> tuple[Plan, str]:
     """All of a call, from first look to last commit: what was to be done; "done" or "cancelled"."""
     folder, manifest = run.folder, run.manifest
     run.began = 1 + (manifest.generation if manifest else 0)
@@ -210,9 +196,7 @@ def _write_documents(run: Run, plan: Plan, request: IndexRequest) -> None:
     if total or run.apart:
         from graphrag_mcp.index import batches, documents
 
-        run.parameters = (
-            {**before, "derivation": IN_PART} if rederive else {**before, **run_parameters}
-        )
+        run.parameters = {**before, "derivation": IN_PART} if rederive else {**before, **run_parameters}
         last = batches.write(run, plan, request, batches.Work(total, again, rederive), numbers)
         plan.finish()
         run.parameters = {**before, **run_parameters}  # only now does all that is there follow them

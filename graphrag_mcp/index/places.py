@@ -32,14 +32,10 @@ def spelled(text: str, name: str) -> str:
     return max(forms, key=lambda form: forms[form], default=" ".join(name.split()))
 
 
-def best_sentence(
-    text: str, spans_of_sentences: Sequence[tuple[int, int]], words: str
-) -> tuple[int, int]:
+def best_sentence(text: str, spans_of_sentences: Sequence[tuple[int, int]], words: str) -> tuple[int, int]:
     """The sentence with most distinct terms of `words` (a description); the first of equals."""
     description_terms = set(query_terms(words))
-    shared = [
-        len(description_terms & _terms_of(text[start:end])) for start, end in spans_of_sentences
-    ]
+    shared = [len(description_terms & _terms_of(text[start:end])) for start, end in spans_of_sentences]
     return spans_of_sentences[shared.index(max(shared))] if shared else (0, len(text))
 
 
@@ -53,11 +49,7 @@ def exactly(text: str, name: str, most: int = MOST_HITS) -> Spans:
     name = composed(" ".join(name.split()))
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return _bounded(text, name, most)
-    return [
-        (start, end)
-        for start, end in _folded(text, name, most)
-        if composed(text[start:end]) == name
-    ]
+    return [(start, end) for start, end in _folded(text, name, most) if composed(text[start:end]) == name]
 
 
 def hits(text: str, name: str, most: int) -> Spans:
@@ -78,8 +70,7 @@ def _folded(text: str, name: str, most: int) -> Spans:
     return [
         (start, end)
         for start, end in spans
-        if composed(text[start:end]).translate(SIMPLIFY).lower() == plain
-        and (text[start].isupper() or not big)
+        if composed(text[start:end]).translate(SIMPLIFY).lower() == plain and (text[start].isupper() or not big)
     ]
 
 

@@ -31,11 +31,7 @@ class Linked:
 
 class IndexingPlugin(Protocol):
     def link(
-        self,
-        rows: Sequence[Row],
-        before: Sequence[Row] | None,
-        snapshot: Snapshot | None,
-        fresh: dict[str, UnitNames],
+        self, rows: Sequence[Row], before: Sequence[Row] | None, snapshot: Snapshot | None, fresh: dict[str, UnitNames]
     ) -> Linked:
         """Link the facts of all documents (`rows`: id, uri, facts, links), and put the names and
         statements that follow into the text units of a batch (`fresh`). Older text units whose names or

@@ -120,11 +120,7 @@ def parse(reply: str, types: Sequence[str], text: str) -> Records:
     parsed = replies.read(reply)
     reader = _Reader({_plain(name): name.strip().lower() for name in types}, text)
     lists = (("entities", reader.entity), ("relationships", reader.relation))
-    forms = [
-        form
-        for form in parsed.values
-        if isinstance(form, dict) and any(name in form for name, _ in lists)
-    ]
+    forms = [form for form in parsed.values if isinstance(form, dict) and any(name in form for name, _ in lists)]
     if not forms:
         raise BadReply('the reply has no list "entities" or "relationships"')
     for form in forms:
@@ -220,9 +216,7 @@ class _Reader:
         return text
 
 
-def _check_new(
-    key: tuple[str, ...], found: Mapping[tuple[str, ...], object], most: int, called: str
-) -> None:
+def _check_new(key: tuple[str, ...], found: Mapping[tuple[str, ...], object], most: int, called: str) -> None:
     if key in found:
         raise _Lost(DUPLICATE, called)
     if len(found) >= most:

@@ -39,9 +39,7 @@ def choose(folder: Path, ids: Sequence[str]) -> Chosen:
     """The documents that ids name. Raises BadInput for none, NotFound without an index."""
     manifest = current(folder)
     references = [
-        reference
-        for reference in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids)
-        if reference
+        reference for reference in dict.fromkeys(str(id).strip().strip("[]()`'\" ") for id in ids) if reference
     ]
     if not references:
         advice = 'Give ids=["d4"], a uri or a file name; a whole corpus is deleted by graphrag-mcp delete CORPUS'

@@ -52,13 +52,9 @@ class Content:
     edges: dict[str, list[EdgeRow]]
 
 
-def content_of(
-    snapshot: Snapshot, tree: Hierarchy, communities: Collection[str], evidence: bool = True
-) -> Content:
+def content_of(snapshot: Snapshot, tree: Hierarchy, communities: Collection[str], evidence: bool = True) -> Content:
     """`evidence`: are the sentences of rows read? Only a model is shown them."""
-    members = sorted(
-        {id for community in communities for id in tree.communities[community].members}
-    )
+    members = sorted({id for community in communities for id in tree.communities[community].members})
     more = ["text_unit_ids", "evidence"] if evidence else ["text_unit_ids"]
     columns = ["id", "title", "type", "description", *more]
     rows = rows_of(snapshot.by_key("entities", members, "id", columns))

@@ -71,10 +71,7 @@ def compose(topic: Topic, sentences: Sequence[Chosen] | None = None) -> Report:
     quoted = [cited(*sentence) for sentence in found]
     counts = _counts(topic, subjects)
     summary = " ".join(filter(None, [counts, *quoted[:SUMMARY]])) or base.summary
-    findings = [
-        {"summary": text, "explanation": explanation}
-        for text, explanation in zip(texts, quoted, strict=True)
-    ]
+    findings = [{"summary": text, "explanation": explanation} for text, explanation in zip(texts, quoted, strict=True)]
     content = [f"# {title}", summary, *(f"- {quotation}" for quotation in quoted[SUMMARY:])]
     return replace(
         base,

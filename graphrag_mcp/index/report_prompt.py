@@ -119,13 +119,10 @@ def _of_summaries(topic: Topic) -> list[Line]:
     """Those first that hold most of the characteristic terms, but of each part one before the second
     of any."""
     value = {
-        text.identity: math.fsum(topic.worth.get(term, 0.0) for term in {*terms(text.text)})
-        for text in topic.summaries
+        text.identity: math.fsum(topic.worth.get(term, 0.0) for term in {*terms(text.text)}) for text in topic.summaries
     }
     part_of = {text.identity: at for at, part in enumerate(topic.parts) for text in part}
-    best = sorted(
-        topic.summaries, key=lambda text: (-round(value[text.identity], 9), text.identity)
-    )
+    best = sorted(topic.summaries, key=lambda text: (-round(value[text.identity], 9), text.identity))
     found, before = list[tuple[int, Line]](), Counter[int]()
     for text in best:
         part = part_of.get(text.identity, -1)
@@ -141,10 +138,7 @@ def _of_rows(topic: Topic) -> list[Line]:
     weight = topic.weight
     order = sorted(topic.entities, key=lambda row: (-weight[row.id], row.title, row.id))
     title = {row.id: row.title for row in order}
-    left = {
-        row.id: Line("Entities", (row.title, row.type, _said(row)), Ref(entities=(row.id,)))
-        for row in order
-    }
+    left = {row.id: Line("Entities", (row.title, row.type, _said(row)), Ref(entities=(row.id,))) for row in order}
 
     def strength(edge: EdgeRow) -> tuple[float, float, str, str, str]:
         ends = edge.source_id, edge.target_id

@@ -104,9 +104,7 @@ def parse_report(reply: str) -> Draft:
     said = [(f.summary, _paragraphs(f.explanation)) for f in report.findings[:MOST_FINDINGS]]
     findings = tuple((_line(heading) or _line(text), text) for heading, text in said if text)
     if not cited("\n".join([summary, *(text for _, text in findings)])):
-        raise BadReply(
-            "no statement of the report cites its rows as the question asks: [Data: ...]"
-        )
+        raise BadReply("no statement of the report cites its rows as the question asks: [Data: ...]")
     return Draft(title, summary, report.rating, _line(report.rating_explanation), findings)
 
 
@@ -150,24 +148,18 @@ def statements(text: str, shown: Prompted) -> list[Statement]:
         if any(map(str.isalnum, part)) or not told:
             told.append(Statement(part.rstrip(), []))
         told[-1].cited.extend(filter(None, found[at : at + 1]))
-    return [
-        statement for statement in told if any(map(str.isalnum, statement.text)) or statement.cited
-    ]
+    return [statement for statement in told if any(map(str.isalnum, statement.text)) or statement.cited]
 
 
 def checked(draft: Draft, shown: Prompted) -> Draft:
     """The draft without findings that cite no row of the question. Raises BadReply where no statement cites
     any: none of it would be shown but its title."""
-    told = [
-        statements(text, shown) for text in (draft.summary, *(text for _, text in draft.findings))
-    ]
+    told = [statements(text, shown) for text in (draft.summary, *(text for _, text in draft.findings))]
     kept = [[said.text for said in every if said.cited] for every in told]
     texts = [text for every in kept for text in every]
     if not texts:
         raise BadReply("the report cites only rows that the question does not show")
-    findings = tuple(
-        finding for finding, said in zip(draft.findings, kept[1:], strict=True) if said
-    )
+    findings = tuple(finding for finding, said in zip(draft.findings, kept[1:], strict=True) if said)
     texts += [draft.title, *(heading for heading, _ in findings)]
     missing = dict.fromkeys(number for text in texts for number in _invented(text, shown))
     left_out = sum(map(len, told)) - sum(map(len, kept))
@@ -232,10 +224,7 @@ def finished(topic: Topic, shown: Prompted, draft: Draft, by: str = "llm") -> Re
 
 
 def _reference(
-    cited_rows: Sequence[Ref],
-    entities: Mapping[str, EntityRow],
-    edges: Mapping[str, EdgeRow],
-    statement: str,
+    cited_rows: Sequence[Ref], entities: Mapping[str, EntityRow], edges: Mapping[str, EdgeRow], statement: str
 ) -> str:
     """`[Data: ...]` in content ids; "" when nothing of it leads to a text. First come the text units that
     most of the cited rows rest on, then those whose sentences share most words with the statement."""

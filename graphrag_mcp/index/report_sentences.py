@@ -30,9 +30,7 @@ def chosen(item: tuple[Texts, quote.Worth]) -> list[Chosen]:
             found[sentence] = replace(best, text=sentence)
             units.setdefault(sentence, {})[unit] = None
     ranked = sorted(found.values(), key=lambda candidate: (-candidate.score, candidate.text))
-    distinct = quote.distinct(
-        [(candidate, set(terms(candidate.text))) for candidate in ranked], QUOTES
-    )
+    distinct = quote.distinct([(candidate, set(terms(candidate.text))) for candidate in ranked], QUOTES)
     return [(candidate.text, [*units[candidate.text]]) for candidate in distinct]
 
 

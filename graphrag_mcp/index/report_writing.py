@@ -98,9 +98,7 @@ class Writing:
             earlier, draft, by = found
             then = _shown_then(earlier, topic.summaries)
             same = len(earlier.texts & about.texts)
-            note = (
-                f"This was written when {same} of these {len(identity)} texts were as they are now."
-            )
+            note = f"This was written when {same} of these {len(identity)} texts were as they are now."
             report = await aside(finished, topic, then, draft, by)
             return replace(report, full_content=f"{report.full_content}\n\n{note}")
         answer = await self.asker.ask(ask)
@@ -114,9 +112,7 @@ class Writing:
 def _shown_then(about: About, texts: Sequence[SummarisedText]) -> Prompted:
     """What the rows of an earlier question stand for now: those of texts that are gone for nothing."""
     unit = {text.identity: text.unit for text in texts}
-    refs = [
-        Ref(sources=(unit[identity],)) if identity in unit else Ref() for identity in about.shown
-    ]
+    refs = [Ref(sources=(unit[identity],)) if identity in unit else Ref() for identity in about.shown]
     then = [text for text in texts if text.identity in about.texts]
     # Texts that are gone, and reports on parts that were shown in their place, are not known any more.
     all_known = len(then) == len(about.texts) == len(about.shown)

@@ -23,14 +23,7 @@ from graphrag_mcp.executors import Executor, InProcess
 from graphrag_mcp.index import imported, plugin, report_extractive, report_sentences
 from graphrag_mcp.index.communities import Community, Hierarchy
 from graphrag_mcp.index.models import Models
-from graphrag_mcp.index.report_content import (
-    Paper,
-    SummarisedText,
-    Topic,
-    content_of,
-    summaries_by_unit,
-    units_of,
-)
+from graphrag_mcp.index.report_content import Paper, SummarisedText, Topic, content_of, summaries_by_unit, units_of
 from graphrag_mcp.index.report_extractive import Report
 from graphrag_mcp.index.report_sentences import Chosen
 from graphrag_mcp.index.tree import imported_of
@@ -132,9 +125,7 @@ def _home(tree: Hierarchy, source: str, target: str) -> str | None:
     return both[-1] if both else None
 
 
-def changed(
-    snapshot: Snapshot, tree: Hierarchy, prints: Mapping[str, str], corrected: Collection[str]
-) -> set[str]:
+def changed(snapshot: Snapshot, tree: Hierarchy, prints: Mapping[str, str], corrected: Collection[str]) -> set[str]:
     """Communities whose report is new, is made of something else now, or is one of `corrected`, whose answer
     an agent replaced; with these all that are made of them."""
     stored = dict(rows_of(snapshot.rows("reports", columns=["id", "fingerprint"])))
@@ -164,9 +155,7 @@ class Reporting:
     def __post_init__(self) -> None:
         every = self.tree.communities
         self._library = self.library or library_of(self.snapshot)
-        self.content = content_of(
-            self.snapshot, self.tree, self.wanted, evidence=self.models.reports is not None
-        )
+        self.content = content_of(self.snapshot, self.tree, self.wanted, evidence=self.models.reports is not None)
         children = {child for id in self.wanted for child in every[id].children} - self.wanted
         communities = (every[id] for id in self.wanted | children)
         self.summaries = summaries_of(self.snapshot, communities, self.models, self._library)
@@ -249,9 +238,7 @@ class Reporting:
         found = self.executor.map(report_sentences.chosen, items.values())
         return ((id, next(found) if id in items else None) for id in ids)
 
-    def _composed(
-        self, topic: Topic, children: Sequence[Report], sentences: Sequence[Chosen] | None = None
-    ) -> Report:
+    def _composed(self, topic: Topic, children: Sequence[Report], sentences: Sequence[Chosen] | None = None) -> Report:
         """The report without a model. `sentences`: of its texts, where these are chosen."""
         if topic.plugin:
             return plugin.plugins()[topic.plugin].report(topic, children)
@@ -281,9 +268,7 @@ class Reporting:
         """Of each community its text units, or those that name its entities, that hold most of its terms:
         what they begin with tells of it."""
         every = self.tree.communities
-        told = _told_terms(
-            self.snapshot, {unit for id in self.wanted for unit in every[id].units}, self.tree.terms
-        )
+        told = _told_terms(self.snapshot, {unit for id in self.wanted for unit in every[id].units}, self.tree.terms)
         found: dict[str, list[str]] = {}
         for id in self.wanted:
             weights = self.tree.terms.get(id, {})

@@ -44,9 +44,7 @@ def of_this_release(folder: Path, manifest: Manifest | None) -> Manifest | None:
     away what these made without any."""
     if manifest is None:
         return None
-    if manifest.format == FORMAT and not (
-        manifest.of_another_release() and renamed(folder, manifest)
-    ):
+    if manifest.format == FORMAT and not (manifest.of_another_release() and renamed(folder, manifest)):
         return manifest
     counters = {"documents": live_documents(folder, manifest).num_rows}
     kept = manifest.readers()
@@ -185,9 +183,7 @@ class Run:
         """Write these changes, and those of vectors, into the draft. NOT a commit. `keeps_vectors`: tables
         whose changed rows keep their texts, and so their vectors."""
         draft = self.draft
-        changed_texts = {
-            name: change for name, change in changes.items() if name not in keeps_vectors
-        }
+        changed_texts = {name: change for name, change in changes.items() if name not in keeps_vectors}
         changes = {**changes, **forgotten(changed_texts, draft.tables)}
         self._draft = replace(draft, tables=self.apply(draft, changes))
 

@@ -65,9 +65,7 @@ class SummaryParams:
     @property
     def fingerprint(self) -> str:
         """Another one derives the rows again, of the same replies."""
-        return content_id(
-            f"summaries-{VERSION}", self.template.template, self.language, str(self.longest)
-        )
+        return content_id(f"summaries-{VERSION}", self.template.template, self.language, str(self.longest))
 
 
 def params_from(settings: Settings, corpus_folder: Path | None) -> SummaryParams:
@@ -197,8 +195,7 @@ def as_reply(text: Any, labels: Iterable[Any], names: Iterable[tuple[Any, Any]])
 def ask(parts: Sequence[Part], params: SummaryParams) -> Ask[Summaries]:
     """The question about these texts, which are numbered from 1."""
     texts = "\n\n".join(
-        f'{part.line}<text id="{number}">\n{_TAG.sub("‹", part.text)}\n</text>'
-        for number, part in enumerate(parts, 1)
+        f'{part.line}<text id="{number}">\n{_TAG.sub("‹", part.text)}\n</text>' for number, part in enumerate(parts, 1)
     )
     language = language_rule(params.language).replace("of the text", "of each text")
     message = Message("user", params.template.substitute(texts=texts, language=language))
@@ -351,11 +348,7 @@ def whole_of(summarised: Sequence[tuple[Part, Summary]], longest: int = LONGEST)
 
 
 async def summarise(
-    asker: Asker,
-    documents: Sequence[Sequence[Part]],
-    params: SummaryParams,
-    asks: bool = True,
-    alone: bool = False,
+    asker: Asker, documents: Sequence[Sequence[Part]], params: SummaryParams, asks: bool = True, alone: bool = False
 ) -> list[Written]:
     """The summaries of these documents, given as their sections: first of all sections, then of each
     document that has several, made of theirs. Not `asks`: only those that the reply cache holds. `alone`:
@@ -375,9 +368,7 @@ async def summarise(
     return [*sections, *await _of_parts(asker, wholes, params, most), *waiting]
 
 
-async def _of_parts(
-    asker: Asker, parts: Sequence[Part], params: SummaryParams, most: int | None
-) -> list[Written]:
+async def _of_parts(asker: Asker, parts: Sequence[Part], params: SummaryParams, most: int | None) -> list[Written]:
     """`most`: tokens of the texts of one question; None: none is asked."""
     found = {part.id: settled(asker, part, params) for part in parts}
     missing = [part for part in parts if found[part.id] is None and most is not None]
@@ -399,16 +390,11 @@ async def _call(asker: Asker, parts: Sequence[Part], params: SummaryParams) -> l
     if len(parts) == 1 or answer.failed or (not answer.by and not asker.on):
         return [Written(part, answer.value.get(1), answer.by, answer.reason) for part in parts]
     return await asyncio.gather(
-        *(
-            _alone(asker, part, answer.value.get(number), params, answer.by)
-            for number, part in enumerate(parts, 1)
-        )
+        *(_alone(asker, part, answer.value.get(number), params, answer.by) for number, part in enumerate(parts, 1))
     )
 
 
-async def _alone(
-    asker: Asker, part: Part, first: Summary | None, params: SummaryParams, by: str
-) -> Written:
+async def _alone(asker: Asker, part: Part, first: Summary | None, params: SummaryParams, by: str) -> Written:
     """The summary of one text of a call, asked for once more where it is missing or says what the
     text does not; the better one is kept."""
     single = ask([part], params)

@@ -101,11 +101,7 @@ def due(run: Run, again: bool) -> list[Row]:
     snapshot = run.snapshot()
     open_ = snapshot.rows("pending", f"kind = '{KIND}'", ["subject"])["subject"]
     asked = {*values_of(open_), *(one.subject for one in run.corrections if one.kind == KIND)}
-    done = (
-        notes_of(snapshot)
-        if again
-        else notes_of(snapshot) | (summarised_documents(snapshot) - asked)
-    )
+    done = notes_of(snapshot) if again else notes_of(snapshot) | (summarised_documents(snapshot) - asked)
     rows = snapshot.rows("documents", columns=["id", "uri"]).to_pylist()
     return sorted((row for row in rows if row["id"] not in done), key=lambda row: row["uri"])
 
@@ -154,9 +150,7 @@ def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[
     for batch in snapshot.batches("documents", COLUMNS) if known else ():
         for row in batch.to_pylist():
             parts = parts_of(row, params.longest)
-            summarised_parts = [
-                (part, summary) for part in parts if (summary := summary_of(part)) is not None
-            ]
+            summarised_parts = [(part, summary) for part in parts if (summary := summary_of(part)) is not None]
             if len(parts) > 1 and len(summarised_parts) == len(parts):
                 summary_of(whole_of(summarised_parts, params.longest))
     if answers:
@@ -167,8 +161,5 @@ def take_in(folder: Path, settings: Settings, exported: Iterable[Row]) -> tuple[
 
 
 def _reply(row: Row) -> str:
-    labels, *names = (
-        row[name] if isinstance(row.get(name), list) else []
-        for name in ("labels", "names", "types")
-    )
+    labels, *names = (row[name] if isinstance(row.get(name), list) else [] for name in ("labels", "names", "types"))
     return as_reply(row.get("text"), labels, zip(*names, strict=False))

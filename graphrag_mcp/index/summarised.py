@@ -43,10 +43,7 @@ def names_of(summaries: Iterable[Row]) -> dict[str, dict[str, str]]:
             if name not in row["unsupported"]:
                 names.setdefault(document, set()).add(name)
                 types.setdefault((document, normalise_name(name)), Counter())[kind] += 1
-    most = {
-        key: min(count, key=lambda kind: (not kind, -count[kind], kind))
-        for key, count in types.items()
-    }
+    most = {key: min(count, key=lambda kind: (not kind, -count[kind], kind)) for key, count in types.items()}
     return {
         document: {name: most[document, normalise_name(name)] for name in sorted(found)}
         for document, found in names.items()
@@ -93,10 +90,7 @@ def _read_otherwise(run: Run) -> set[str]:
 
 
 def _corrected(
-    snapshot: Snapshot,
-    documents: Sequence[str],
-    names: Mapping[str, dict[str, str]],
-    linked: Set[str],
+    snapshot: Snapshot, documents: Sequence[str], names: Mapping[str, dict[str, str]], linked: Set[str]
 ) -> tuple[dict[str, UnitNames], list[Row]]:
     """The text units of these documents whose names are others now, and such passages. The names of
     `linked` stay."""
@@ -105,9 +99,7 @@ def _corrected(
     ids = [row["id"] for row in units]
     before = lists_of(
         (row.text_unit_id, row)
-        for row in mentions_from_table(
-            snapshot.by_key("mentions", ids, "text_unit_id", TABLES["mentions"].names)
-        )
+        for row in mentions_from_table(snapshot.by_key("mentions", ids, "text_unit_id", TABLES["mentions"].names))
     )
     table = snapshot.by_key("passages", documents, "document_id", TABLES["passages"].names)
     parts_of = lists_of((row["text_unit_id"], row) for row in table.to_pylist())

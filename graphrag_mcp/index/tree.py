@@ -33,14 +33,7 @@ from graphrag_mcp.plugins import readers
 from graphrag_mcp.store.schema import LIST, TABLES
 from graphrag_mcp.store.segments import GRAPHS
 from graphrag_mcp.store.sheets import sheets_of
-from graphrag_mcp.store.tables import (
-    Change,
-    Snapshot,
-    licences_of,
-    notes_of,
-    repeated_lines_of,
-    rows_of,
-)
+from graphrag_mcp.store.tables import Change, Snapshot, licences_of, notes_of, repeated_lines_of, rows_of
 from graphrag_mcp.text.prose import without_addresses
 from graphrag_mcp.text.terms import content_id, lists_of, terms
 
@@ -73,10 +66,7 @@ class Grouping:
         """The terms of these text units."""
         repeated = repeated_lines_of(snapshot)
         columns = ["document_id", "text_unit_id", "text", "terms"]
-        batches = (
-            with_told_terms(part, repeated)
-            for part in snapshot.batches("passages", columns, AT_ONCE)
-        )
+        batches = (with_told_terms(part, repeated) for part in snapshot.batches("passages", columns, AT_ONCE))
         return texts_of(batches, self.document_of)
 
 
@@ -92,14 +82,10 @@ def with_told_terms(passages: pa.Table, repeated: Mapping[str, Set[str]]) -> pa.
         else known
         for has_address, document, text, known in rows
     ]
-    return passages.select(["text_unit_id"]).append_column(
-        "terms", pa.array(term_texts, pa.string())
-    )
+    return passages.select(["text_unit_id"]).append_column("terms", pa.array(term_texts, pa.string()))
 
 
-def topics_ahead(
-    snapshot: Snapshot, params: ClusterParams, check: Callable[[], None]
-) -> Topics | None:
+def topics_ahead(snapshot: Snapshot, params: ClusterParams, check: Callable[[], None]) -> Topics | None:
     """The topics of the texts of a generation to come, before its graph is merged; None where the stored
     ones hold. `tree_of` takes them where the graph moves no text: Leiden lets Python go on meanwhile.
     `check` raises where no one waits for them any longer."""
@@ -126,11 +112,7 @@ def links_of(snapshot: Snapshot) -> pa.Table:
 
 
 def tree_of(
-    snapshot: Snapshot,
-    params: ClusterParams,
-    links: pa.Table,
-    recluster: bool = False,
-    ahead: Topics | None = None,
+    snapshot: Snapshot, params: ClusterParams, links: pa.Table, recluster: bool = False, ahead: Topics | None = None
 ) -> Hierarchy:
     """The hierarchy of the text units and entities that there are; imports may have a part. `recluster`:
     also where the stored groups hold."""
@@ -142,17 +124,13 @@ def tree_of(
     grouping = Grouping.of(snapshot, _told(snapshot, document_of, outlined, units_of), params)
     if apart := {unit for units in outlined.values() for unit in units}:
         # an entity is where it is defined, however often documents name it
-        units_of = {
-            id: [unit for unit in units if unit in apart] or units for id, units in units_of.items()
-        }
+        units_of = {id: [unit for unit in units if unit in apart] or units for id, units in units_of.items()}
     if found is not None and by_import:
         texts, edges = grouping.texts(snapshot), list(_edges(links))
         tree = imported.hierarchy(found, texts, units_of, edges, params)
         return replace(tree, terms=characteristic(texts, tree))
     edges = list(_edges(_links_of_unplaced(links, units_of)))
-    plugged = {
-        name: list(plugin.plugins()[name].groups(units, params)) for name, units in outlined.items()
-    }
+    plugged = {name: list(plugin.plugins()[name].groups(units, params)) for name, units in outlined.items()}
     if not recluster and grouping.is_stored(snapshot):
         tree = _regrown(snapshot, grouping, units_of, edges, plugged)
         if tree is not None:
@@ -177,9 +155,7 @@ def _told(
     left_out = notes_of(snapshot) | licences_of(snapshot)
     naming = {unit for units in units_of.values() for unit in units} if left_out else set[str]()
     return {
-        unit: of
-        for unit, of in document_of.items()
-        if unit not in apart and (of not in left_out or unit in naming)
+        unit: of for unit, of in document_of.items() if unit not in apart and (of not in left_out or unit in naming)
     }
 
 
@@ -213,11 +189,7 @@ def _regrown(
     if len(ids) != len(terms_of):
         return None
     tree = tree_with(stored, units_of, edges, plugged)
-    now = {
-        id: new
-        for unit, path in stored.items()
-        for id, new in zip(path, tree.path[unit], strict=True)
-    }
+    now = {id: new for unit, path in stored.items() for id, new in zip(path, tree.path[unit], strict=True)}
     words = {id: terms.rpartition("#")[2].split()[1:] for id, terms in terms_of.items()}
     found = {now[id]: by_rank(words[id]) for id in ids}
     return replace(tree, terms=found, made_of=grouping.made_of)
@@ -251,9 +223,7 @@ def _paths(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
     return {id: tuple(path) for id, path in rows}
 
 
-def compare(
-    snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]
-) -> tuple[dict[str, Change], dict[str, int]]:
+def compare(snapshot: Snapshot, tree: Hierarchy, number: dict[str, int]) -> tuple[dict[str, Change], dict[str, int]]:
     """What the tree changes in the tables, and the number of every community. An id says level and
     members, so what may have moved of a community is where it hangs. `number`: the next free number of "c"; it
     is advanced."""

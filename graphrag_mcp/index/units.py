@@ -92,17 +92,13 @@ class Context:
     def _given(self) -> str:
         """A title beside the text, of a web page or a row; "" for one that is found in the text or
         made of the names of file and row."""
-        title, uri = (
-            " ".join(text.split()).replace(" #", "#") for text in (self._title, self._uri)
-        )
+        title, uri = (" ".join(text.split()).replace(" #", "#") for text in (self._title, self._uri))
         uri = "/" + re.sub(r"~\d+$", "", uri.removeprefix("text:"))
         found = " ".join(find_title(self._text).split())
         return "" if uri.endswith(f"/{title}") or found[:300] == self._title else self._title
 
 
-def stored(
-    snapshot: Snapshot, ids: Sequence[str], known: dict[str, Context]
-) -> Iterator[tuple[str, str, str]]:
+def stored(snapshot: Snapshot, ids: Sequence[str], known: dict[str, Context]) -> Iterator[tuple[str, str, str]]:
     """Text units as indexing asks about them: id, text, and the line on the document. `known` holds
     the last documents that were read."""
     columns = ["id", "text", "document_id", "char_start"]

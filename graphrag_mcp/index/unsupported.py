@@ -20,9 +20,7 @@ _POSSESSIVE = re.compile(r"['’]s?\Z")
 def numbers(written: str, source: str) -> list[str]:
     """The numbers that the source does not have; the signs between groups of digits do not count."""
     known = _known(source)
-    text = _GROUPS.sub(
-        lambda match: "" if _digits(match[0]) in known else match[0], _folded(written)
-    )
+    text = _GROUPS.sub(lambda match: "" if _digits(match[0]) in known else match[0], _folded(written))
     return [number for number in _NUMBER.findall(text) if _digits(number) not in known]
 
 

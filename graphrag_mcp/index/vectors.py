@@ -33,9 +33,7 @@ def missing(snapshot: Snapshot | None) -> int:
     """How many rows have no vector."""
     if snapshot is None:
         return 0
-    return sum(
-        snapshot.count(table) - snapshot.count(vectors) for table, vectors in VECTORS.items()
-    )
+    return sum(snapshot.count(table) - snapshot.count(vectors) for table, vectors in VECTORS.items())
 
 
 def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None:
@@ -48,11 +46,7 @@ def without_others(manifest: Manifest | None, embedding: str) -> Manifest | None
         return manifest
     same = all(manifest.parameters.get(name, "") == value for name, value in parameters.items())
     stay = set(VECTORS.values()) if same else set[str]()
-    kept = {
-        name: version
-        for name, version in manifest.tables.items()
-        if name in stay or not name.endswith("_vectors")
-    }
+    kept = {name: version for name, version in manifest.tables.items() if name in stay or not name.endswith("_vectors")}
     return replace(manifest, tables=kept, parameters={**manifest.parameters, **parameters})
 
 
@@ -81,9 +75,7 @@ class Vectors:
             self._asked.append((texts, future))
 
 
-def missing_texts(
-    snapshot: Snapshot, named: Collection[str] = VECTORS.keys()
-) -> Iterator[tuple[str, dict[str, str]]]:
+def missing_texts(snapshot: Snapshot, named: Collection[str] = VECTORS.keys()) -> Iterator[tuple[str, dict[str, str]]]:
     """The table and the texts by id of rows without a vector, BATCH at a time, of the tables named."""
     for table in named:
         vectors = VECTORS[table]
@@ -105,9 +97,7 @@ def embedded_text(table: str, row: Row) -> str:
     return text[:LONGEST]
 
 
-def _change(
-    table: str, texts: Mapping[str, str], found: Sequence[bytes | None]
-) -> dict[str, Change]:
+def _change(table: str, texts: Mapping[str, str], found: Sequence[bytes | None]) -> dict[str, Change]:
     import numpy as np
 
     vectors = {id: vector for id, vector in zip(texts, found, strict=True) if vector}

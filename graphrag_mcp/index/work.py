@@ -89,9 +89,7 @@ class _Listener(Asker):
         self.open: dict[str, Ask[Any]] = {}
         self._also = also
 
-    async def ask(
-        self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None
-    ) -> Answer[Any]:
+    async def ask(self, ask: Ask[Any], *, on_text: Callable[[str], None] | None = None) -> Answer[Any]:
         answer = await super().ask(ask)
         if not answer.by or ask.key in self._also:
             self.open[ask.key] = ask
@@ -151,9 +149,7 @@ def claim(
             if fits(replace(claimed, items=[*claimed.items, item])):
                 asks[key] = ask
                 claimed.items.append(item)
-                leased.append(
-                    Lease(item.work_id, key, row["kind"], row["subject"], client, process)
-                )
+                leased.append(Lease(item.work_id, key, row["kind"], row["subject"], client, process))
                 waits |= not report
             elif asks:
                 most = len(asks)  # the reply is full
@@ -169,9 +165,7 @@ def _about(row: Row) -> tuple[str, str]:
     return row["kind"], row["subject"]
 
 
-def _leased(
-    folder: Path, leased: Sequence[Lease], asks: Mapping[str, Ask[Any]]
-) -> tuple[Set[str], int]:
+def _leased(folder: Path, leased: Sequence[Lease], asks: Mapping[str, Ask[Any]]) -> tuple[Set[str], int]:
     """The work_ids that this client has now, and how many another one has handed in since."""
     book = shared_replies.book(folder)
     meanwhile: set[str] = set()
@@ -230,11 +224,7 @@ def submit(
     who claims (`who` where it is not given). `before` is called when there is something to write,
     before it is written."""
     done, snapshot, client = Submitted(), open_snapshot(folder, keep=False), client or who
-    by_work_id = {
-        str(result.get("work_id", "")).strip(): result
-        for result in results
-        if isinstance(result, dict)
-    }
+    by_work_id = {str(result.get("work_id", "")).strip(): result for result in results if isinstance(result, dict)}
     known = leases.find(folder, list(by_work_id)) if by_work_id else {}
     for id in (id for id in by_work_id if id not in known):
         why = "there is no such work_id; take it from claim_work" if id else "no work_id is given"
@@ -286,9 +276,7 @@ def _check_replaceable(stored: Sequence[Stored], lease: Lease, who: str, client:
     own = lease.client == client or f"agent:{who}" in [reply.answerer for reply in stored]
     if stored and not own:
         by = stored[0].answerer
-        raise BadReply(
-            f"it has been answered already, by {by}; who answered an item can correct it"
-        )
+        raise BadReply(f"it has been answered already, by {by}; who answered an item can correct it")
 
 
 def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
@@ -321,9 +309,7 @@ def read_result(result: Mapping[str, Any], ask: Ask[Any]) -> tuple[str, str]:
 
 
 def _doubted(what: str, doubts: str) -> str:
-    return (
-        f"{doubts}; the {what} is kept; submit it again without these, else it is shown with a mark"
-    )
+    return f"{doubts}; the {what} is kept; submit it again without these, else it is shown with a mark"
 
 
 def _reply(result: Mapping[str, Any], ask: Ask[Any]) -> str:
@@ -377,18 +363,12 @@ def _without_summary(snapshot: Snapshot, rows: Sequence[Row]) -> list[Row]:
     have = summarised_documents(snapshot) | {row["subject"] for row in rows} | notes_of(snapshot)
     for row in snapshot.rows("documents", columns=["id", "uri"]).to_pylist():
         if row["id"] not in have:
-            rows.append(
-                {"id": row["uri"], "kind": SUMMARY, "subject": row["id"], "uri": row["uri"]}
-            )
+            rows.append({"id": row["uri"], "kind": SUMMARY, "subject": row["id"], "uri": row["uri"]})
     return rows
 
 
 def _questions(
-    folder: Path,
-    settings: Settings,
-    snapshot: Snapshot,
-    rows: Sequence[Row],
-    also: Collection[str] = (),
+    folder: Path, settings: Settings, snapshot: Snapshot, rows: Sequence[Row], also: Collection[str] = ()
 ) -> Iterator[tuple[Row, dict[str, Ask[Any]]]]:
     """Each row with its questions by key: those that no one has answered, and `also`."""
     if not rows:
@@ -424,9 +404,7 @@ def _questions(
         listener.close()
 
 
-def _read_unit(
-    models: Models, snapshot: Snapshot, row: Row, known_documents: dict[str, Context]
-) -> None:
+def _read_unit(models: Models, snapshot: Snapshot, row: Row, known_documents: dict[str, Context]) -> None:
     unit = next(stored(snapshot, [row["subject"]], known_documents), None)
     if unit is None or models.extract is None:
         return

@@ -60,9 +60,7 @@ def printed(host: Host, name: str, server: Mapping[str, Any]) -> str:
     return json.dumps({host.key: {name: entry}}, indent=2, ensure_ascii=False)
 
 
-def user_file(
-    host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform
-) -> Path:
+def user_file(host: Host, environ: Mapping[str, str], home: Path, platform: str = sys.platform) -> Path:
     if host.name == "claude-desktop":
         return _claude_folder(environ, home, platform) / "claude_desktop_config.json"
     if host.name == "vscode":

@@ -22,9 +22,7 @@ HEAD = """\
 # Environment and command line come after this file. Never write a key here: api_key_variable says where it is.
 """
 # heading -> setting -> what it does
-GROUPS: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("settings.toml").read_text("utf-8")
-)
+GROUPS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("settings.toml").read_text("utf-8"))
 README = Path(__file__).with_name("prompts.md").read_text("utf-8")  # beside the copies
 
 

@@ -31,9 +31,7 @@ from graphrag_mcp.store.manifest import write_durably
 FOLDERS = frozenset(("--root", "--home"))
 
 
-def arguments(
-    known: Mapping[str, Any], server: Mapping[str, Any]
-) -> tuple[list[str], tuple[str, ...]]:
+def arguments(known: Mapping[str, Any], server: Mapping[str, Any]) -> tuple[list[str], tuple[str, ...]]:
     """The new arguments with those of the old ones that the new do not name, and notes on them.
 
     An option that is named now counts as named now, and folders only so: fewer folders are fewer
@@ -110,9 +108,7 @@ class Change:
     notes: tuple[str, ...] = ()  # what became of words that the entry had before
 
 
-def entry(
-    host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]
-) -> dict[str, Any]:
+def entry(host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequence[str]) -> dict[str, Any]:
     """Our server as this host writes one down; `handed`: names of variables, as references."""
     server: dict[str, Any] = {"type": "stdio"} if host.typed and not host.toml else {}
     server |= {"command": words[0], "args": list(words[1:])}
@@ -141,9 +137,7 @@ def variables(
             what = f"--env {pair[:40]!r} names no variable"
             raise BadInput(what, "Give a name such as OPENAI_API_KEY")
         if equals and (name not in HARMLESS or "@" in value or "?" in value):
-            what = (
-                f"the value of {name} would stand in a file that others read, and may be a secret"
-            )
+            what = f"the value of {name} would stand in a file that others read, and may be a secret"
             move = f"Set it where {host.title} is started and give --env {name}, without a value"
             raise BadInput(what, move)
         by_itself = f"{host.title} hands {name} on by itself"

@@ -35,9 +35,7 @@ EXTRAS = {"ocr": ("rapidocr",), "vectors": ("onnxruntime", "tokenizers")}
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
 
 
-def command(
-    environ: Mapping[str, str], prefix: str = sys.prefix, executable: str = sys.executable
-) -> list[str]:
+def command(environ: Mapping[str, str], prefix: str = sys.prefix, executable: str = sys.executable) -> list[str]:
     """The words that start this installation, before `serve`."""
     if in_uv_cache(prefix):
         # The environment that uvx made may be cleaned away any day; uvx itself stays.
@@ -65,9 +63,7 @@ def environment() -> dict[str, str]:
 
 def extras_present() -> dict[str, bool]:
     """Whether what each optional extra brings can be imported; nothing is."""
-    return {
-        name: all(util.find_spec(module) for module in modules) for name, modules in EXTRAS.items()
-    }
+    return {name: all(util.find_spec(module) for module in modules) for name, modules in EXTRAS.items()}
 
 
 def installation(prefix: str = sys.prefix) -> str:
@@ -93,9 +89,7 @@ def in_uv_cache(prefix: str) -> bool:
     return any(map(folder.fullmatch, Path(prefix).parts))
 
 
-def trial(
-    words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: float
-) -> tuple[float, int]:
+def trial(words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: float) -> tuple[float, int]:
     """Start a server with what a desktop client gives one (the user, a PATH with the system's own
     commands) and `env`, and list its tools: seconds until then, and how many. GraphRAGError when it
     fails."""
@@ -162,9 +156,7 @@ NAMED = 8  # corpora that are named; the rest is counted
 NOBODY = "none; the agent that asks is the model"
 
 
-def about(
-    settings: Settings, corpora: Sequence[str], folder: Path | None, damaged: bool = False
-) -> dict[str, Any]:
+def about(settings: Settings, corpora: Sequence[str], folder: Path | None, damaged: bool = False) -> dict[str, Any]:
     """`folder` is that of the corpus that is meant here, None when there is none yet."""
     home = Path.home()
     hosts, generation = installed(os.environ, home, Path.cwd()), None
@@ -197,9 +189,7 @@ def lines(record: Mapping[str, Any]) -> list[str]:
     if record["corpus"]:
         meant = f"{record['corpus']}, generation {record['generation']}"
     extras_by_name = record["extras"].items()
-    extras = ", ".join(
-        f"{name} {'yes' if installed else 'no'}" for name, installed in extras_by_name
-    )
+    extras = ", ".join(f"{name} {'yes' if installed else 'no'}" for name, installed in extras_by_name)
     rows = [
         ("version", f"{record['version']}, {record['installed']}"),
         ("python", record["python"]),
@@ -238,7 +228,9 @@ def _with_server(model: str, models: Mapping[str, Any]) -> str:
     if not model or model.startswith(LOCAL):
         return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
     server = models["server"] if model == models["chat"] else models["embedding_server"]
-    return f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
+    return (
+        f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
+    )
 
 
 def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[str]:

@@ -96,9 +96,7 @@ KEEP_DAYS, KEEP_JOBS = (30, 400)
 STARTING = timedelta(seconds=20)  # that the process of a job may take until it writes its own pid
 RESUME = "Call index_documents again with the same arguments; it goes on where it stopped."
 WAITS = "waits for a server that may do it, or for cancel_job:"  # and why, as its phase
-TAKEN_OVER_SOON = (
-    "its process is gone; a running server, or the next call of index_documents, goes on with it"
-)
+TAKEN_OVER_SOON = "its process is gone; a running server, or the next call of index_documents, goes on with it"
 
 
 def _as(schema: Any) -> AfterValidator:

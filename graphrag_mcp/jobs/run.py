@@ -47,11 +47,7 @@ def states(home: Path, job: Job) -> list[State]:
         uris = [*job.request.get("paths", ()), *_texts(job)] if job.status not in FINAL else []
     errors = job.result.get("errors", ())
     failed = {error["path"]: error["reason"] for error in errors if error.get("path")}
-    known = (
-        {}
-        if job.status in ("done", "queued")
-        else _documents_by_file(home / "corpora" / job.corpus)
-    )
+    known = {} if job.status in ("done", "queued") else _documents_by_file(home / "corpora" / job.corpus)
     begun = job.done if job.phase == "documents" else 0 if job.phase == "reading" else len(uris)
     found: list[State] = []
     for place, uri in enumerate(dict.fromkeys([*uris, *failed])):
@@ -63,9 +59,7 @@ def states(home: Path, job: Job) -> list[State]:
     return found
 
 
-def page(
-    home: Path, job: Job, requested: str, cursor: str
-) -> tuple[list[State], dict[str, int], str]:
+def page(home: Path, job: Job, requested: str, cursor: str) -> tuple[list[State], dict[str, int], str]:
     """PAGE documents in a state ("all": in any), counts by state, the cursor of the next page."""
     start = 0
     if cursor:
@@ -197,13 +191,7 @@ def run(settings: Settings, jobs: Sequence[Job]) -> None:
         share = result if len(jobs) == 1 else _share(job, named[place], result, before, after)
         if place:  # what the run has cost is told once
             share = share.model_copy(
-                update={
-                    "usage": {},
-                    "seconds": {},
-                    "skipped": {},
-                    "skipped_files": [],
-                    "losses": {},
-                }
+                update={"usage": {}, "seconds": {}, "skipped": {}, "skipped_files": [], "losses": {}}
             )
         _close_with(home, job, share)
 
@@ -222,10 +210,7 @@ def _indexed(settings: Settings, jobs: Sequence[Job]) -> tuple[list[list[str]], 
     folder, requests = home / "corpora" / jobs[0].corpus, [request_of(job) for job in jobs]
     paths = dict.fromkeys(path for request in requests for path in request.paths)
     texts = tuple(text for request in requests for text in request.texts)
-    named, before = (
-        _write_names(job_settings, jobs),
-        _documents_by_file(folder) if len(jobs) > 1 else {},
-    )
+    named, before = (_write_names(job_settings, jobs), _documents_by_file(folder) if len(jobs) > 1 else {})
     watch = _Watch(home, jobs)
     result = index_documents(
         folder,
@@ -253,9 +238,7 @@ def _queue_again(home: Path, jobs: Sequence[Job]) -> None:
         save(home, job)
 
 
-def _share(
-    job: Job, named: Sequence[str], result: IndexResult, before: Held, after: Held
-) -> IndexResult:
+def _share(job: Job, named: Sequence[str], result: IndexResult, before: Held, after: Held) -> IndexResult:
     """What a run for several jobs did with the documents of one of them."""
     counts = dict.fromkeys(("added", "changed", "removed", "unchanged"), 0)
     for file in named:

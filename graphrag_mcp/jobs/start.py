@@ -38,9 +38,7 @@ from graphrag_mcp.types import IndexRequest
 LOOKED_AT = 20_000  # files whose size and time tell two requests for one folder apart
 # Up to so many files and characters a job is over before a process of its own has started.
 SMALL_FILES, SMALL_SIZE = 100, 1_000_000
-PACKED = frozenset(
-    ".docx .pptx .xlsx .xlsm .epub .odt .zip .pdf .parquet .doc .xls .ppt .gz".split()
-)
+PACKED = frozenset(".docx .pptx .xlsx .xlsm .epub .odt .zip .pdf .parquet .doc .xls .ppt .gz".split())
 UNPACKED = 8  # characters of text of a byte of these
 LOOK_EVERY = 0.5  # seconds in which a server sees that somewhere work is open
 LEAD_EVERY = 0.15  # seconds in which who waits for the lead tries it again

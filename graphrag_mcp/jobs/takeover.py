@@ -13,10 +13,7 @@ from graphrag_mcp.jobs.queue import Job
 from graphrag_mcp.settings import Settings, from_record, record_of
 
 # Settings that decide where a job connects to, what it sends along, and which files it may open.
-REACHING = (
-    *("base_url", "embedding_base_url", "api_key_variable", "chat_options", "engine_address"),
-    "hard_links",
-)
+REACHING = (*("base_url", "embedding_base_url", "api_key_variable", "chat_options", "engine_address"), "hard_links")
 MODELS = ("chat_model", "vision_model", "embedding_model", "rerank_model")
 LOCAL = "local:"  # begins a model that is a folder of this machine
 # Jobs that were asked for in this process. The process id of a record does not tell them: in containers

@@ -22,10 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def changes(
-    paths: Sequence[Path],
-    ignored: Path,
-    removed: Callable[[str], None],
-    stop: threading.Event | None = None,
+    paths: Sequence[Path], ignored: Path, removed: Callable[[str], None], stop: threading.Event | None = None
 ) -> Generator[tuple[Path, ...]]:
     """Yields at once, and after every change of a file under these paths but in `ignored`, until
     `stop` is set: the paths that are there. `removed` is told of each that is not; it is waited for, while the

@@ -159,9 +159,7 @@ class Asker:
     ) -> None:
         self.book, self._chat, self._embedder = book, chat, embedder
         self.reranker: protocols.Reranker | None = None
-        self.vision: Asker | None = (
-            None  # asks the model that sees pictures, within the same budget
-        )
+        self.vision: Asker | None = None  # asks the model that sees pictures, within the same budget
         # Vectors made under the same words may be compared: the model's name, and their length
         # where it is set.
         self.embedding_model = space or (embedder.name if embedder else "")
@@ -262,11 +260,7 @@ class Asker:
 
     def still_refused(self, reason: str) -> bool:
         """Does this reason of an open question tell of a refusal that holds for this model?"""
-        if (
-            self._refresh
-            or self._retry_refused
-            or f"{protocols.TWICE} by {self.model}: " not in reason
-        ):
+        if self._refresh or self._retry_refused or f"{protocols.TWICE} by {self.model}: " not in reason:
             return False
         return self.has_answers("refused")
 
@@ -379,9 +373,7 @@ class Asker:
         most = self.VAIN + self._concurrency - 1
         return self._vain >= self.VAIN or self._vain + self._doubted >= most
 
-    async def _call(
-        self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None
-    ) -> Answer[T]:
+    async def _call(self, ask: Ask[T], key: str, on_text: Callable[[str], None] | None) -> Answer[T]:
         reason, first = "", None  # `first`: an answer that is doubted
         tries, cut = 2, False  # `cut`: where the limits of the run cut the last reply
         while tries:
@@ -443,9 +435,7 @@ class Asker:
         self._asked.add(key)
         return message
 
-    def _take(
-        self, ask: Ask[T], key: str, reply: protocols.Reply, first: Answer[T] | None
-    ) -> Answer[T] | BadReply:
+    def _take(self, ask: Ask[T], key: str, reply: protocols.Reply, first: Answer[T] | None) -> Answer[T] | BadReply:
         """Read a reply and write it down, unless the `first` one is worth as much."""
         from graphrag_mcp.store.reply_cache import Stored
 
@@ -477,9 +467,7 @@ class Asker:
         return sum(map(count_tokens, texts)) if self.budget.counts_tokens else 0
 
     @asynccontextmanager
-    async def _paid(
-        self, kind: str, prompt: int, cut: bool = False
-    ) -> AsyncIterator[Reserved | str]:
+    async def _paid(self, kind: str, prompt: int, cut: bool = False) -> AsyncIterator[Reserved | str]:
         """What is reserved for a call with a prompt of so many tokens until it has ended, or why it is not
         made. It waits for calls under way, which may leave enough of the budget."""
         spent = self._spent
@@ -513,9 +501,7 @@ class Asker:
         on_text: Callable[[str], None] | None,
     ) -> protocols.Reply:
         assert self._chat is not None
-        reply = await self._chat.complete(
-            messages, schema=ask.schema, max_output=most, on_text=on_text
-        )
+        reply = await self._chat.complete(messages, schema=ask.schema, max_output=most, on_text=on_text)
         self._streak.ended()
         self._spent.used(ask.kind, reply.usage, self.budget.cost(ask.kind, reply.usage), counted)
         return reply
@@ -541,9 +527,7 @@ class Asker:
         *_, calls = self._without_vector([self.text_prompt + text for text in texts])
         return [list(call.values()) for call in calls]
 
-    def _without_vector(
-        self, texts: Sequence[str]
-    ) -> tuple[list[str], dict[str, bytes], list[dict[str, str]]]:
+    def _without_vector(self, texts: Sequence[str]) -> tuple[list[str], dict[str, bytes], list[dict[str, str]]]:
         """The keys of texts, the vectors that the book holds of them, and the others by key, in calls."""
         keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
         known = self._kept_vectors(keys)

@@ -60,9 +60,7 @@ class Spent:
         self.by_stage[kind].update(prompt_tokens=prompt, output_tokens=output)
         self.cost += cost
         most = self.largest.get(kind, protocols.Usage())
-        self.largest[kind] = protocols.Usage(
-            max(prompt - counted, most.prompt_tokens), max(output, most.output_tokens)
-        )
+        self.largest[kind] = protocols.Usage(max(prompt - counted, most.prompt_tokens), max(output, most.output_tokens))
 
     def record(self) -> dict[str, Any]:
         names = ("calls", "prompt_tokens", "output_tokens")

@@ -121,9 +121,7 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
         try:
             # A reply in pieces has no time-out of its own, since a long answer is no silence.
             async with asyncio.timeout(limit if on_text else None):
-                reply = await chat.complete(
-                    messages, schema=schema, max_output=most, on_text=on_text
-                )
+                reply = await chat.complete(messages, schema=schema, max_output=most, on_text=on_text)
         except ModelError as error:
             # A plain reply came from there: advice on address and key is about that first call alone.
             sentence = error.what if check.calls else str(error)
@@ -176,9 +174,7 @@ async def _check_chat(check: ModelCheck, settings: Settings, chat: ChatModel) ->
 
     if not (await asked("long prompt", prompt, remembers)).works:
         check.advice["preset"] = '"small"'
-        check.notes.append(
-            "Give the server a context of 16,000 tokens or more, or write the settings below."
-        )
+        check.notes.append("Give the server a context of 16,000 tokens or more, or write the settings below.")
 
 
 def _has_text(reply: Reply) -> tuple[bool, str]:
@@ -218,9 +214,7 @@ def _advise(check: ModelCheck, settings: Settings) -> None:
             "a small context, or a model that repeats itself."
         )
     if check.calls[0].usage.estimated:
-        check.notes.append(
-            "The server does not count tokens, so limits and costs are estimates by our own counter."
-        )
+        check.notes.append("The server does not count tokens, so limits and costs are estimates by our own counter.")
     if settings.price_prompt or settings.price_output:
         light, full = (
             (prompt * settings.price_prompt + output * settings.price_output) / 1_000_000

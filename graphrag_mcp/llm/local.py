@@ -107,9 +107,7 @@ class _OnnxModel:
     async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._worker, work, *arguments)
 
-    def _outputs(
-        self, texts: Sequence[Any]
-    ) -> Iterator[tuple[int, np.ndarray, np.ndarray, Encoding]]:
+    def _outputs(self, texts: Sequence[Any]) -> Iterator[tuple[int, np.ndarray, np.ndarray, Encoding]]:
         """For each text its number, the graph's output for it, its attention mask and its tokens.
 
         Every text is a run of its own: a graph of 8 bits rounds its activations by the largest of a batch, so
@@ -149,9 +147,7 @@ class LocalEmbedder(_OnnxModel):
         vectors: dict[int, np.ndarray] = attempted(
             self.name,
             lambda: {
-                number: unit_vector(
-                    pooled(output, mask, files.pooling) * is_read(tokens, unknown), self._dimensions
-                )
+                number: unit_vector(pooled(output, mask, files.pooling) * is_read(tokens, unknown), self._dimensions)
                 for number, output, mask, tokens in self._outputs(texts)
             },
         )
@@ -172,8 +168,7 @@ class LocalReranker(_OnnxModel):
         self._open()
         pairs = [(query, text[:LONGEST_PAIR]) for text in texts]
         scores = attempted(
-            self.name,
-            lambda: {number: float(output[-1]) for number, output, *_ in self._outputs(pairs)},
+            self.name, lambda: {number: float(output[-1]) for number, output, *_ in self._outputs(pairs)}
         )  # of two labels the second says that the text answers
         return tuple(round(scores[number], 5) for number in range(len(texts)))
 
@@ -185,11 +180,7 @@ def inputs(encoding: Encoding) -> dict[str, np.ndarray]:
     """The inputs of a graph for one text, int64 of shape (1, tokens)."""
     import numpy as np
 
-    values = {
-        "input_ids": encoding.ids,
-        "attention_mask": encoding.attention_mask,
-        "token_type_ids": encoding.type_ids,
-    }
+    values = {"input_ids": encoding.ids, "attention_mask": encoding.attention_mask, "token_type_ids": encoding.type_ids}
     return {name: np.array([numbers], np.int64) for name, numbers in values.items()}
 
 
@@ -248,9 +239,7 @@ def files_of(where: str, fetches: bool = True) -> ModelFiles:
     if folder is None:
         if not fetches:
             what = f"the model {where!r} of this index is not on this machine"
-            raise ModelError(
-                what, f"Set embedding_model = {LOCAL + where!r} to fetch it", final=True
-            )
+            raise ModelError(what, f"Set embedding_model = {LOCAL + where!r} to fetch it", final=True)
         folder = fetched(where)
     graphs = sorted(folder.rglob("*.onnx"), key=lambda path: (path.stat().st_size, str(path)))
     tokenizer = folder / "tokenizer.json"
@@ -306,10 +295,7 @@ def fetched(name: str) -> Path:
                 raise ValueError("the file that arrived is not the one that the hub lists")
     except Exception as error:
         what = f"the model {name!r} is not on this machine and cannot be fetched ({_brief(error)})"
-        move = (
-            f"Run: hf download {name} --local-dir FOLDER where there is a network,"
-            " then use local:FOLDER"
-        )
+        move = f"Run: hf download {name} --local-dir FOLDER where there is a network, then use local:FOLDER"
         raise ModelError(what, move, final=True) from error
     return paths[0].parents[graph.rfilename.count("/")]
 
@@ -330,15 +316,9 @@ def loaded(files: ModelFiles) -> tuple[Any, Any]:
         # Two threads that share a text wait for each other: 31 passages a CPU second instead of 37.
         options.intra_op_num_threads = 1
         session = onnxruntime.InferenceSession(
-            str(files.graph),
-            options,
-            providers=["CPUExecutionProvider"],
-            disabled_optimizers=SLOW_FUSIONS,
+            str(files.graph), options, providers=["CPUExecutionProvider"], disabled_optimizers=SLOW_FUSIONS
         )
-        words, least = (
-            tokenizer.get_vocab_size(with_added_tokens=False),
-            SMALLEST * files.vocabulary,
-        )
+        words, least = (tokenizer.get_vocab_size(with_added_tokens=False), SMALLEST * files.vocabulary)
         if files.vocabulary and not least <= words <= files.vocabulary:
             raise ValueError(
                 f"the tokenizer knows {words} tokens, the model {files.vocabulary}: they belong to two models"
@@ -375,9 +355,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def missing_extra(error: ImportError) -> ModelError:
-    return ModelError(
-        f"a local model needs onnxruntime and tokenizers ({error})", EXTRA, final=True
-    )
+    return ModelError(f"a local model needs onnxruntime and tokenizers ({error})", EXTRA, final=True)
 
 
 def attempted(name: str, work: Callable[[], T]) -> T:

@@ -127,11 +127,7 @@ class OpenAIChat:
 
         def build(without: set[str]) -> dict[str, Any]:
             optional = dict(self._options)
-            form = (
-                next((format for format in self._formats if format not in without), "")
-                if schema
-                else ""
-            )
+            form = next((format for format in self._formats if format not in without), "") if schema else ""
             if form:
                 shape = bounded(schema) if self._bounds_replies else schema
                 optional["response_format"] = _format(form, shape or {})
@@ -152,9 +148,7 @@ class OpenAIChat:
         self._pace.correct(tokens, reply.usage.prompt_tokens + reply.usage.output_tokens)
         return reply
 
-    async def _attempt(
-        self, preview: Preview | None, body: dict[str, Any], alarm: asyncio.Timeout
-    ) -> Reply:
+    async def _attempt(self, preview: Preview | None, body: dict[str, Any], alarm: asyncio.Timeout) -> Reply:
         # What has been shown cannot be taken back, and some servers ignore `stream`: after a stream
         # that broke off, the reply comes in one piece.
         if preview is not None and preview.failed:
@@ -179,9 +173,7 @@ class OpenAIChat:
             preview.feed(reply.text)
         return reply
 
-    async def _streamed(
-        self, body: dict[str, Any], preview: Preview, alarm: asyncio.Timeout
-    ) -> Reply:
+    async def _streamed(self, body: dict[str, Any], preview: Preview, alarm: asyncio.Timeout) -> Reply:
         loop = asyncio.get_running_loop()
         silence = (alarm.when() or loop.time()) - loop.time()
         ends, last, answer, thought, length = dict[str, Any](), dict[str, Any](), list[str](), "", 0
@@ -207,9 +199,7 @@ class OpenAIChat:
             raise Again("the reply broke off")
         return self._made("".join(answer), thought, last, ends, body)
 
-    def _made(
-        self, answer: str, thought: str, choice: Mapping[str, Any], data: Mapping, body: Mapping
-    ) -> Reply:
+    def _made(self, answer: str, thought: str, choice: Mapping[str, Any], data: Mapping, body: Mapping) -> Reply:
         """The reply, with the figures and the name that stand beside it in `data`."""
         answer = self._server.provider.hidden(answer)
         text = without_thoughts(answer)
@@ -332,16 +322,12 @@ class OpenAIEmbedder:
     def _vector(self, numbers: Any) -> bytes:
         try:
             written = isinstance(numbers, str)
-            vector = (
-                base64.b64decode(numbers, validate=True) if written else array.array("f", numbers)
-            )
+            vector = base64.b64decode(numbers, validate=True) if written else array.array("f", numbers)
             return array.array("f", vector).tobytes()  # ValueError: half a number
         except (TypeError, ValueError, OverflowError):
             raise self._useless("something that is no vector") from None
 
-    def _useless(
-        self, what: str, move: str = "", *, final: bool = False, divisible: bool = True
-    ) -> ModelError:
+    def _useless(self, what: str, move: str = "", *, final: bool = False, divisible: bool = True) -> ModelError:
         usual = "Use another embedding model or server; what needs no vectors works without them"
         move = move or usual
         what = f"the embedding model {self.name!r} gave {what}"

@@ -31,17 +31,14 @@ LATER = "Run it again later; what is done is kept"
 
 _SECRET = re.compile(r"(?i:bearer) \S+|\bsk-[\w-]{6,}")
 _ADDRESS = re.compile(r"[!-~]{1,200}")
-_NO_CREDIT = re.compile(
-    r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated"
-)
+_NO_CREDIT = re.compile(r"insufficient[_ ](quota|balance|credit)|billing_(hard_limit|not_active)|account_deactivated")
 _TOO_LONG = re.compile(
     r"context.{0,3}(length|window|size)|maximum context|reduce the length|too (long|many tokens)"
     r"|too large to process|less than \d+ tokens",
     re.IGNORECASE,
 )
 _FORMAT = re.compile(
-    r"response.?format|json.?(schema|object|mode)|structured.?output|grammar|guided.?(json|decoding)",
-    re.IGNORECASE,
+    r"response.?format|json.?(schema|object|mode)|structured.?output|grammar|guided.?(json|decoding)", re.IGNORECASE
 )
 
 
@@ -79,9 +76,7 @@ class Refusal(Exception):
 class Provider:
     """Address and key of a server for one model, and its errors as those of this package."""
 
-    def __init__(
-        self, what: str, setting: str, base_url: str, environ: Mapping[str, str], settings: Settings
-    ) -> None:
+    def __init__(self, what: str, setting: str, base_url: str, environ: Mapping[str, str], settings: Settings) -> None:
         self.what, self._setting = what, setting
         also = " or embedding_base_url" if setting == "embedding_model" else ""
         self._address_setting = f"OPENAI_BASE_URL{also}"
@@ -161,9 +156,7 @@ class Provider:
             content = json.loads(content)
         return self._judged(reply.status_code, content, reply.headers, body)
 
-    def _judged(
-        self, status: int, content: Any, headers: Mapping[str, str], body: Mapping[str, Any]
-    ) -> Exception:
+    def _judged(self, status: int, content: Any, headers: Mapping[str, str], body: Mapping[str, Any]) -> Exception:
         """What an error status means: try again, change the request, or give up for good."""
         message, parameter = _complaint(content)
         message = self._shown(message, body)
@@ -201,9 +194,7 @@ class Provider:
         with suppress(ValueError):
             to = shown_address(urljoin(f"{self.url}/", location)) if location else ""
         where = f" to {to}" if _ADDRESS.fullmatch(to) and self._shown(to, body) == to else ""
-        what = (
-            f"{self.what} at {self.address} sends calls on{where} ({status}), which is not followed"
-        )
+        what = f"{self.what} at {self.address} sends calls on{where} ({status}), which is not followed"
         return ModelError(what, self.advice(), final=True)
 
     def broken(self, error: Exception) -> Again:
@@ -250,9 +241,7 @@ class Provider:
         words = ("***" if "***" in word else word for word in message.split())
         message = _SECRET.sub("***", " ".join(words))[:READ]
         message = "".join(ch for ch in message if ch.isprintable())
-        prompts = [message["content"] for message in body.get("messages", ())] + body.get(
-            "input", []
-        )
+        prompts = [message["content"] for message in body.get("messages", ())] + body.get("input", [])
         pieces = (message[at : at + 40] for at in range(len(message) - 39))
         if any(piece in prompt for piece in pieces for prompt in prompts):
             return "its message repeats the prompt and is not shown"

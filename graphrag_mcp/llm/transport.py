@@ -69,13 +69,7 @@ class Server:
     """Calls to one server for one model, from one event loop at a time."""
 
     def __init__(
-        self,
-        what: str,
-        setting: str,
-        base_url: str,
-        environ: Mapping[str, str],
-        settings: Settings,
-        pace: Pace,
+        self, what: str, setting: str, base_url: str, environ: Mapping[str, str], settings: Settings, pace: Pace
     ) -> None:
         self.provider = Provider(what, setting, base_url, environ, settings)
         self._timeout, self._tries = settings.timeout_seconds, settings.max_retries + 1
@@ -204,9 +198,7 @@ class Server:
             timeout=openai.Timeout(self._timeout, connect=min(CONNECTING, self._timeout)),
             max_retries=0,
             default_headers={"Authorization": self.provider.basic} if self.provider.basic else {},
-            http_client=openai.DefaultAsyncHttpxClient(
-                event_hooks={"response": [_as_utf8]}, follow_redirects=False
-            ),
+            http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [_as_utf8]}, follow_redirects=False),
         )
         return self._client
 

@@ -45,9 +45,7 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
     if sum(map(str.isupper, acronym)) < 2 or not words:
         return None
     for word in reversed(words):
-        if word[0][0].lower() == letters[-1] and (
-            len(letters) > 1 or word[0] not in lex.SMALL_WORDS
-        ):
+        if word[0][0].lower() == letters[-1] and (len(letters) > 1 or word[0] not in lex.SMALL_WORDS):
             letters.pop()
         elif word[0].lower() not in lex.SMALL_WORDS:
             return None

@@ -19,9 +19,7 @@ _RUN = re.compile(f"[{lex.HAN}][{lex.HAN}A-Za-z0-9·•‧・.-]*+")
 _DOTS = "·•‧・"  # within foreign names
 _SOUND = "".join(sorted(lex.ZH_SOUNDS))
 _SOUNDS_ONLY = re.compile(f"[{_SOUND}]+")
-_DOTTED = re.compile(
-    f"[{_SOUND}]{{1,8}}(?:[{_DOTS}](?:[{_SOUND}]{{1,10}}|[{lex.HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+"
-)
+_DOTTED = re.compile(f"[{_SOUND}]{{1,8}}(?:[{_DOTS}](?:[{_SOUND}]{{1,10}}|[{lex.HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+")
 _LEAD = frozenset("与與和或及成出指在為为以于於由从從至到将將被把是有对對向经經称稱让讓令")
 # Before these heads any word may be the name: 固始/a 站.
 _NAME_TAGS = ("nr", "ns", "nt", "nz")
@@ -101,16 +99,10 @@ def single_nouns(text: str) -> Iterator[str]:
     """Nouns of one character: no pieces of a longer unknown word, no end of a name."""
     for run in _tokens(text):
         for at, token in enumerate(run):
-            if (
-                len(token.word) > 1
-                or token.word in lex.ZH_FUNCTION
-                or not token.tag.startswith(_NOUN)
-            ):
+            if len(token.word) > 1 or token.word in lex.ZH_FUNCTION or not token.tag.startswith(_NOUN):
                 continue
             beside = [*run[max(at - 1, 0) : at], *run[at + 1 : at + 2]]
-            piece = any(
-                len(neighbour.word) == 1 and neighbour.tag.startswith(_NOUN) for neighbour in beside
-            )
+            piece = any(len(neighbour.word) == 1 and neighbour.tag.startswith(_NOUN) for neighbour in beside)
             if not piece and not (at and run[at - 1].tag.startswith(_NAME_TAGS)):
                 yield text[token.start : token.end]
 
@@ -164,9 +156,7 @@ def _one_sound(left: _Token, right: _Token) -> bool:
 def _dotted(text: str, runs: list[list[_Token]]) -> list[Candidate]:
     """Foreign names joined by a middle dot, trimmed to the segmenter's words at both ends."""
     has_word = _jieba().has_word
-    inside = {
-        at: token for words in runs for token in words for at in range(token.start + 1, token.end)
-    }
+    inside = {at: token for words in runs for token in words for at in range(token.start + 1, token.end)}
     found = []
     for start, end in [match.span() for match in _DOTTED.finditer(text)]:
         if (token := inside.get(end)) and has_word(token.word):

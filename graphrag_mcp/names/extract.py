@@ -20,13 +20,7 @@ from graphrag_mcp.names.kinds import by_form
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.prose import fences, sentences
 from graphrag_mcp.text.spans import Candidate, Mention
-from graphrag_mcp.text.terms import (
-    composed,
-    latin_language,
-    normalise_name,
-    query_terms,
-    with_origins,
-)
+from graphrag_mcp.text.terms import composed, latin_language, normalise_name, query_terms, with_origins
 
 # characters: up to here a text is taken for a question, where single rare words are worth trying
 SHORT = 300
@@ -52,9 +46,7 @@ def terms_of(question: str) -> list[str]:
     return [*found, *(word for word in cjk.alone(question) if word not in found)]
 
 
-def mentions(
-    text: str, question: bool = False, spans: Sequence[aliases.Span] | None = None
-) -> list[Mention]:
+def mentions(text: str, question: bool = False, spans: Sequence[aliases.Span] | None = None) -> list[Mention]:
     """All mentions of names in this text, sorted by start; `text[m.start:m.end] == m.form` for each,
     however the letters of the text are composed. In a question rare single words are names too.
     `spans` are the sentences, if they are known."""
@@ -62,11 +54,7 @@ def mentions(
         return _named(text, question, sentences(text) if spans is None else spans)
     whole, at = with_origins(text)
     return [
-        mention._replace(
-            form=text[at[mention.start] : at[mention.end]],
-            start=at[mention.start],
-            end=at[mention.end],
-        )
+        mention._replace(form=text[at[mention.start] : at[mention.end]], start=at[mention.start], end=at[mention.end])
         for mention in _named(whole, question, sentences(whole))
     ]
 
@@ -113,12 +101,7 @@ def _named(text: str, question: bool, spans: Sequence[aliases.Span]) -> list[Men
 _MARKUP = (
     ("](", re.compile(r"(?<=\]\()[^()\s]{1,2000}(?:\([^()\s]{0,200}\))?(?: \"[^\"\n]{0,1000}\")?")),
     ("][", re.compile(r"(?<=\])\[[^\[\]\n]{1,200}\]")),
-    (
-        "]:",
-        re.compile(
-            r"(?m)^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+\S{1,2000}(?:[ \t]+[\"'(].*)?[ \t]*$"
-        ),
-    ),
+    ("]:", re.compile(r"(?m)^ {0,3}\[(?!\^)[^\[\]\n]{1,200}\]:[ \t]+\S{1,2000}(?:[ \t]+[\"'(].*)?[ \t]*$")),
     ("://", re.compile(r"\b(?:https?|ftp)://[\w.~:/?#@!$&*+,;=%'-]+", re.ASCII)),
     ("@", re.compile(r"(?<![\w@])[\w.+-]{1,60}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}", re.ASCII)),
     ("<", re.compile(r"<(?:!--[^<>]{0,2000}--|[A-Za-z][\w-]{0,20}\s[^<>=]{0,200}=[^<>]{0,4000})>")),
@@ -179,9 +162,7 @@ class _Named:
     kinds: Counter[str] = field(default_factory=Counter)
 
 
-def _mentions(
-    text: str, found: Iterable[Candidate], introduced: dict[aliases.Span, aliases.Span]
-) -> list[Mention]:
+def _mentions(text: str, found: Iterable[Candidate], introduced: dict[aliases.Span, aliases.Span]) -> list[Mention]:
     """The candidates with their keys, each key with one type, one strength and one alias. Of more keys
     than `most` the strong ones stay, then the frequent and the long ones."""
     rows: list[tuple[str, int, int]] = []
@@ -204,9 +185,7 @@ def _mentions(
         name.kinds[kind] += kind != "other"
         rows.append((key, start, end))
     if len(named) > most(text):
-        best = sorted(
-            named, key=lambda key: (not named[key].strong, -named[key].count, -len(key), key)
-        )
+        best = sorted(named, key=lambda key: (not named[key].strong, -named[key].count, -len(key), key))
         named = {key: named[key] for key in best[: most(text)]}
     type_of = {
         key: min(name.kinds, key=lambda kind: (-name.kinds[kind], kind))
@@ -217,8 +196,7 @@ def _mentions(
         if type_of.get(key.rpartition(" ")[2]) == "person":
             type_of[key] = "person"
     alias_of = {
-        normalise_name(text[slice(*short)]): normalise_name(text[slice(*long)])
-        for short, long in introduced.items()
+        normalise_name(text[slice(*short)]): normalise_name(text[slice(*long)]) for short, long in introduced.items()
     }
     capitals = {key for key, start, end in rows if text[start:end].rpartition(" ")[2].isupper()}
     # What has no type is a person's if none of its words is an everyday one; not in German, whose nouns have capitals.
@@ -226,9 +204,7 @@ def _mentions(
     people = {key for key in named if type_of.get(key) == "person"} | {
         key
         for key in rare
-        if named[key].strong
-        and key.replace(" ", "").isalpha()
-        and not any(map(ordinary, key.split(" ")))
+        if named[key].strong and key.replace(" ", "").isalpha() and not any(map(ordinary, key.split(" ")))
     }
     first_at = {
         key: name.first_at
@@ -240,15 +216,7 @@ def _mentions(
         type_of[long] = type_of[short] = "person"
         named[short].strong |= named[long].strong
     return [
-        Mention(
-            key,
-            text[start:end],
-            type_of.get(key, "other"),
-            named[key].strong,
-            start,
-            end,
-            alias_of.get(key, ""),
-        )
+        Mention(key, text[start:end], type_of.get(key, "other"), named[key].strong, start, end, alias_of.get(key, ""))
         for key, start, end in rows
         if key in named
     ]

@@ -14,13 +14,7 @@ _BEFORE_NOUN = re.compile(  # der Markt, einem geregelten Markt, unter besondere
     rf"|(?P<adjective>[{LOWER}]++(?<=e[mrs]))[ \n])(?P<noun>{_NOUN})(?![{WORD}-])"
 )
 _CAPITAL = re.compile(rf"(?<![{WORD}-]){_NOUN}")
-DECLINED = (
-    "e",
-    "em",
-    "en",
-    "er",
-    "es",
-)  # endings of adjectives, of which verbs have the first and the third
+DECLINED = ("e", "em", "en", "er", "es")  # endings of adjectives, of which verbs have the first and the third
 _NOUN_ENDINGS = ("e", "n", "en", "es", "er", "ern")  # a name takes an s alone
 _LEAST_TAIL = 4  # letters of a noun that another one ends with: Sitzungsprotokoll, Protokoll
 

@@ -55,17 +55,10 @@ def _kanji(text: str, start: int, end: int) -> Iterator[Candidate]:
     if (begun := _hiragana(text, start)) < start and form in lex.JA_HEADS:
         yield begun, end, lex.JA_HEADS[form], True  # さざなみ市
         return
-    title = next(
-        (suffix for suffix in lex.JA_TITLES if form.endswith(suffix) and len(form) > len(suffix)),
-        "",
-    )
+    title = next((suffix for suffix in lex.JA_TITLES if form.endswith(suffix) and len(form) > len(suffix)), "")
     bare = form.removesuffix(title)
     surname = next((bare[:size] for size in (3, 2) if bare[:size] in lex.JA_SURNAMES), "")
-    if (
-        surname
-        and len(bare) - len(surname) <= 3
-        and (title or not lex.head_type(lex.JA_HEADS, bare, 2))
-    ):
+    if surname and len(bare) - len(surname) <= 3 and (title or not lex.head_type(lex.JA_HEADS, bare, 2)):
         given_end = _given(text, end) if bare == surname and not title else 0
         if given_end:
             yield start, given_end, "person", True  # 中村レイナ

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 
 from graphrag_mcp.names import lexicon as lex
 
-_DEFINED = re.compile(
-    r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})"
-)
+_DEFINED = re.compile(r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})")
 _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b")
 # A person speaks, or does something in the past.
 _ACTS = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b|(?P<past> [a-z]+ed\b)")

@@ -28,14 +28,7 @@ def candidates(text: str, short: bool) -> list[Candidate]:
     words = []
     for match in _HANGUL.finditer(text):
         form = match[0]
-        particle = next(
-            (
-                suffix
-                for suffix in lex.JOSA
-                if form.endswith(suffix) and len(form) > len(suffix) + 1
-            ),
-            "",
-        )
+        particle = next((suffix for suffix in lex.JOSA if form.endswith(suffix) and len(form) > len(suffix) + 1), "")
         bare = form.removesuffix(particle)
         words.append(_Eojeol(match.start(), match.start() + len(bare), bare, bool(particle)))
     counts = Counter(word.form for word in words)

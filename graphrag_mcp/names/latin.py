@@ -58,9 +58,7 @@ class Evidence:
     often a sentence begins with the phrase and goes on in lower case. `counted`: how often it stands
     behind a number, as units and currencies do."""
 
-    def __init__(
-        self, text: str, phrases: Iterable[Phrase], lower: Counter[str], language: Language
-    ) -> None:
+    def __init__(self, text: str, phrases: Iterable[Phrase], lower: Counter[str], language: Language) -> None:
         self.text, self.lower, self.language = text, lower, language
         self.inside, self.led, self.one_of = Counter[str](), Counter[str](), Counter[str]()
         self.subject, self.counted, self.all = Counter[str](), Counter[str](), Counter[str]()
@@ -99,9 +97,7 @@ class Evidence:
             return phrase
         start = self.text.find(rest[0], phrase.start + len(phrase.words[0]), phrase.end)
         # without what opens it: Wenn Sie
-        return self.without_opener(
-            Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose)
-        )
+        return self.without_opener(Phrase(start, phrase.end, rest, False, phrase.titled, phrase.prose))
 
     def shown_word(self, phrase: Phrase, kind: str) -> bool | None:
         """Is the word a name by the evidence of its text? None for what is no name at all."""

@@ -91,9 +91,7 @@ def head_type(heads: Mapping[str, str], form: str, before: int) -> str:
 
 JA_HEADS = _kinds("JA_HEADS")
 JA_TITLES = _longest_first("JA_TITLES")
-JA_TITLES_KANA, KO_ENDINGS = (
-    tuple(_LISTS[name].split()) for name in ("JA_TITLES_KANA", "KO_ENDINGS")
-)
+JA_TITLES_KANA, KO_ENDINGS = (tuple(_LISTS[name].split()) for name in ("JA_TITLES_KANA", "KO_ENDINGS"))
 JA_DULL, JA_SURNAMES = _words("JA_DULL"), _words("JA_SURNAMES")
 
 JOSA = _longest_first("JOSA")

@@ -79,9 +79,7 @@ class Phrases:
                 runs[-1].append(piece)
             yield from filter(None, map(self._phrase, runs))
 
-    def _begins(
-        self, run: list[re.Match[str]], piece: re.Match[str], phrase: re.Match[str]
-    ) -> bool:
+    def _begins(self, run: list[re.Match[str]], piece: re.Match[str], phrase: re.Match[str]) -> bool:
         """Does another name begin with this piece of a phrase?"""
         before, following = run[-1][0].lower().rstrip("."), piece[0].lower()
         if self._sentence(run[-1].start()) != self._sentence(piece.start()):
@@ -108,9 +106,7 @@ class Phrases:
     def _is_date(self, piece: re.Match[str]) -> bool:
         """Is the word a month or a day of the week behind a number, or a word such as "on"?"""
         before = (words_before(self.text, piece.start()) or [""])[-1].lower()
-        return piece[0].lower() in lex.MONTHS and (
-            before in lex.BEFORE_DATES or before[:1].isdigit()
-        )
+        return piece[0].lower() in lex.MONTHS and (before in lex.BEFORE_DATES or before[:1].isdigit())
 
     def _phrase(self, run: list[re.Match[str]]) -> Phrase | None:
         """The phrase of a run of words: without the titles before it, and without what is glued to its last

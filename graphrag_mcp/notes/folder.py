@@ -24,9 +24,7 @@ from graphrag_mcp.text.citing import Fingerprint
 
 HIDDEN = ".graphrag"
 LONGEST = 150  # bytes of a name, which is with its suffix below the 255 of systems
-LONGEST_FOLDER = (
-    400  # characters of the folders above a note; systems take paths of 1,024 to 4,096 bytes
-)
+LONGEST_FOLDER = 400  # characters of the folders above a note; systems take paths of 1,024 to 4,096 bytes
 LARGEST = 1_000_000  # bytes of a note
 KEPT = 20  # earlier contents of a note
 SOURCE = 20_000  # characters that are kept of one cited text
@@ -34,9 +32,7 @@ LOCK_SECONDS = 20.0
 
 # What Windows forbids in names, and what ends a link of a vault.
 _FORBIDDEN = re.compile(r'[<>:"/\\|?*#^\[\]]')
-_DEVICE = re.compile(
-    r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?: *\..*)?", re.IGNORECASE
-)
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³])(?: *\..*)?", re.IGNORECASE)
 
 
 def file_name(name: str) -> str:
@@ -47,9 +43,7 @@ def file_name(name: str) -> str:
     plain = " ".join(_FORBIDDEN.sub("-", plain).split())
     plain = plain.encode("utf-8")[:LONGEST].decode("utf-8", "ignore").lstrip(" .").rstrip(" .-")
     if not re.search(r"\w", plain):
-        raise BadInput(
-            f"{name[:60]!r} has no letter or digit for the name of a file", "Give a title"
-        )
+        raise BadInput(f"{name[:60]!r} has no letter or digit for the name of a file", "Give a title")
     return f"{plain} note" if _DEVICE.fullmatch(plain) else plain
 
 
@@ -123,9 +117,7 @@ def read(path: Path) -> str | None:
         raise BadInput(f"{path.name!r} is no UTF-8 text", "Give another title") from error
 
 
-def write(
-    base: Path, path: Path, text: str, cited: Mapping[Fingerprint, str] = {}, corpus: str = ""
-) -> None:
+def write(base: Path, path: Path, text: str, cited: Mapping[Fingerprint, str] = {}, corpus: str = "") -> None:
     """Replace a note of a corpus whole, after what it was and the texts that it cites were put aside. A
     note that is refused leaves no trace."""
     data = text.encode("utf-8", "replace")
@@ -228,9 +220,7 @@ def undo(base: Path, path: Path, check: str = "") -> str:
     BadInput where the file was edited since, unless `check` says that this edit is meant too."""
     now, known = read(path), earlier(base, path)
     if now is None or not known:
-        raise NotFound(
-            f"there is nothing to undo of {path.name!r}", "list_documents shows the notes"
-        )
+        raise NotFound(f"there is nothing to undo of {path.name!r}", "list_documents shows the notes")
     _check_mode(path)
     current = check_of(now)
     last = next((version for version in reversed(known) if version.followed_by == current), None)

@@ -66,9 +66,7 @@ class Target:
     whole: bool = False
 
 
-def linked(
-    snapshot: Snapshot | None, path: Path, text: str, before: str = "", old: str = ""
-) -> Linked:
+def linked(snapshot: Snapshot | None, path: Path, text: str, before: str = "", old: str = "") -> Linked:
     """The text with its ids as links from the note at `path`, whose other text is `before`: a mark means one source
     in all of it. What get_source showed of a citation of `old` whose text has changed or gone is that citation again.
     NotFound names ids of nothing: a note is not written with them."""
@@ -87,9 +85,7 @@ def linked(
         what = f"the note cites {len(cited)} ids, and may cite {MOST}"
         raise BadInput(what, "Write several notes")
     result = Linked("", ids=cited)
-    targets = {
-        id: None if snapshot is None else _target(snapshot, path, id, result) for id in cited
-    }
+    targets = {id: None if snapshot is None else _target(snapshot, path, id, result) for id in cited}
     if unknown := [id for id in cited if targets[id] is None]:
         names = ", ".join(unknown[:10])
         what = f"nothing has the id{'s' * (len(unknown) > 1)} {names}"
@@ -116,8 +112,7 @@ def linked(
         loose = [
             match[1]
             for match in _LOOSE.finditer(text)
-            if not is_code(match.start())
-            and not any(start <= match.start() < end for start, end in linked_in)
+            if not is_code(match.start()) and not any(start <= match.start() < end for start, end in linked_in)
         ]
         known = (id for id in dict.fromkeys(loose) if _target(snapshot, path, id, Linked("")))
         result.left = list(known)
@@ -145,9 +140,7 @@ class _Marks:
     """The marks of a note: numbers that stand in brackets nowhere else in it."""
 
     def __init__(self, before: str, text: str) -> None:
-        self.known = {
-            citation.key: citation.mark for citation in citing.citations(before) if citation.mark
-        }
+        self.known = {citation.key: citation.mark for citation in citing.citations(before) if citation.mark}
         numbers = [int(number) for number in _NUMBER.findall(f"{before}\n{text}")]
         self.taken = set(numbers)
         self.last = max((number for number in numbers if number <= _LARGE), default=0)
@@ -169,9 +162,7 @@ class _Marks:
             while self.last in self.taken:
                 self.last += 1
             self.known[key] = str(self.last)
-            self.written.append(
-                citing.definition(self.last, target.address, target.fingerprint, target.whole)
-            )
+            self.written.append(citing.definition(self.last, target.address, target.fingerprint, target.whole))
         return self.known[key]
 
 
@@ -212,14 +203,10 @@ def _target(snapshot: Snapshot, path: Path, id: str, result: Linked) -> Target |
         page = _PAGE.match(span.place)
         fragment = f"page={page[1]}" if page else span.place
     # The only passage of a row of a table is the row: its address has no place for a part of it.
-    whole = span.whole or (
-        bool(file_and_key(row["uri"])[1]) and text.strip() == row["text"].strip()
-    )
+    whole = span.whole or (bool(file_and_key(row["uri"])[1]) and text.strip() == row["text"].strip())
     target = address(snapshot, path, row["uri"], "" if span.whole else fragment)
     if len(target) > citing.LONGEST:
-        what = (
-            f"the address of {id} has {len(target):,} characters, and may have {citing.LONGEST:,}"
-        )
+        what = f"the address of {id} has {len(target):,} characters, and may have {citing.LONGEST:,}"
         raise BadInput(what, "Cite another source, or give its file a shorter path")
     return Target(target, of, whole)
 
@@ -286,12 +273,7 @@ def _span(snapshot: Snapshot, alias: str) -> Span | None:
 
 def composed(title: str, linked: Linked, date: str, writer: str) -> str:
     """A new note."""
-    facts = {
-        "kind": "note",
-        "title": f'"{_plain(title)}"',
-        "date": date,
-        "writer": _scalar(_plain(writer)),
-    }
+    facts = {"kind": "note", "title": f'"{_plain(title)}"', "date": date, "writer": _scalar(_plain(writer))}
     matter = "\n".join(f"{name}: {value}" for name, value in facts.items())
     return f"---\n{matter}\n---\n\n# {_plain(title)}\n\n{_body(title, linked.text, linked.definitions)}\n"
 
@@ -341,9 +323,7 @@ def is_of(title: str, old: str, path: Path) -> bool:
     """Is this the title of the note in a file, in any case? Or the name of the file, whatever title a person gave it."""
     of = str(front_matter(old)[0].get("title", title))
     names = {unicodedata.normalize("NFC", name).lower() for name in (of, _plain(of), path.stem)}
-    return not names.isdisjoint(
-        unicodedata.normalize("NFC", name).lower() for name in (title, _plain(title))
-    )
+    return not names.isdisjoint(unicodedata.normalize("NFC", name).lower() for name in (title, _plain(title)))
 
 
 def _body(title: str, text: str, definitions: Sequence[str] = (), old: str = "") -> str:
@@ -352,9 +332,7 @@ def _body(title: str, text: str, definitions: Sequence[str] = (), old: str = "")
     text = clean(text).strip()  # a file with a NUL is no text to an index
     (facts, end), known = front_matter(text), front_matter(old)[0]
     written_by_us = ("kind", "title", "date", "writer")
-    if facts and all(
-        name in written_by_us or known.get(name) == value for name, value in facts.items()
-    ):
+    if facts and all(name in written_by_us or known.get(name) == value for name, value in facts.items()):
         text = text[end:].strip()
     first, _, rest = text.partition("\n")
     same = first.startswith("# ") and first[2:].strip().casefold() == title.strip().casefold()

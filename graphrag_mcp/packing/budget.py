@@ -165,9 +165,7 @@ def cost(item: Item) -> Size:
     return Size(count_tokens(item.text) + (2 if "\n" in item.text else 1), len(item.text) + 2)
 
 
-def fill(
-    sections: Sequence[Section], budget: int | Size, price: Callable[[Item], Size] = cost
-) -> Filled:
+def fill(sections: Sequence[Section], budget: int | Size, price: Callable[[Item], Size] = cost) -> Filled:
     """Whole items in order; each section up to its share, then what is left over.
 
     Nothing is skipped for being long. Only when nothing fits is one item cut at a sentence end."""
@@ -187,9 +185,7 @@ def fill(
         cut = None
     else:
         taken[cut.name].append(shorten_item(cut.items[0], left, price))
-    more = any(
-        section.more or len(taken[section.name]) < len(section.items) for section in sections
-    )
+    more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
     return Filled(taken, more, cut is not None)
 
 
@@ -222,9 +218,7 @@ def shorten_item(item: Item, room: Size, price: Callable[[Item], Size] = cost) -
 # ---- aliases and citations -----------------------------------------------------------------------
 
 
-def citation(
-    row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True
-) -> types.Citation:
+def citation(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = True) -> types.Citation:
     """The citation of a row of `passages`; `document`: the alias of its document, shorter."""
     place = {name: row[name] for name in ("title", "uri", "char_start", "char_end")}
     place |= {name: row[name] if lines else 0 for name in ("line_start", "line_end")}
@@ -267,9 +261,7 @@ def _letters(text: str) -> str:
     return "".join(letter for letter in text if letter.isalnum() or category(letter)[0] == "M")
 
 
-def source_item(
-    row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False
-) -> Item:
+def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", lines: bool = False) -> Item:
     """A passage as the reader sees it: `[t33.2] Title (uri:12-40)` and its exact text; no title
     that only repeats the file's name. The lines stand in the text, so the citation has them only
     with `lines`."""

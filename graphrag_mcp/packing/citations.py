@@ -35,8 +35,7 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(
-    r"[0-9a-f]{16,}|(?:\b([terc]))?(\d{1,9})(?:\s*[-–—~～]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)",
-    re.IGNORECASE,
+    r"[0-9a-f]{16,}|(?:\b([terc]))?(\d{1,9})(?:\s*[-–—~～]\s*#?(\d{1,9}))?|([^\W\d_]+)|(\+)", re.IGNORECASE
 )
 
 
@@ -152,9 +151,7 @@ def numbered(item: Item, names: dict[str, str]) -> str:
 
 def numbered_brackets(text: str, names: dict[str, str]) -> str:
     """Ids in any bracket of an answer, as agents write them, with local ids."""
-    return _INNER.sub(
-        lambda part: _ALIAS.sub(lambda match: local_id(match[0], names), part[0]), text
-    )
+    return _INNER.sub(lambda part: _ALIAS.sub(lambda match: local_id(match[0], names), part[0]), text)
 
 
 def example(ids: Iterable[str]) -> str:

@@ -98,9 +98,7 @@ def finished(
 # ---- rows in sections ------------------------------------------------------------------------------
 
 
-def compose(
-    result: ResultType, sections: Sequence[Section], budget: int, *, intro: str = ""
-) -> ResultType:
+def compose(result: ResultType, sections: Sequence[Section], budget: int, *, intro: str = "") -> ResultType:
     """Fill a result with what fits of the sections, in reading order, behind `intro`. What it is never sent
     without has its room first. Citations are those of the items shown, each once; the data of items goes into the
     list of the result that their section names."""

@@ -39,9 +39,7 @@ def render_references(text: str, aliases: Mapping[str, Mapping[str, str]]) -> st
     return _with_references(text, written)
 
 
-def reference(
-    groups: Iterable[tuple[str, Iterable[str]]], most: int = PER_GROUP, more: Collection[str] = ()
-) -> str:
+def reference(groups: Iterable[tuple[str, Iterable[str]]], most: int = PER_GROUP, more: Collection[str] = ()) -> str:
     """`[Data: Entities (1, 2); Sources (3, +more)]`: each id once, at most so many of a group; ""
     without any. `more`: the groups that have others beside these."""
     parts = []

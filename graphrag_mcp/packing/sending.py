@@ -27,9 +27,7 @@ EXACT = {*"text id uri url document_id entity_id parent source target corpus cor
 EXACT |= {*"next_cursor job_id session_id work_id open_node".split()}
 FLAGS = 8  # ids that are named as suspicious
 
-_HEAD = re.compile(
-    r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]", re.MULTILINE
-)
+_HEAD = re.compile(r"^ {0,8}(?:- )?\[((?:[^\s\[\]/|]{1,60}/)?[tderck]\d{1,12}(?:\.\d{1,6})?)\]", re.MULTILINE)
 _TAIL = re.compile(r"\[(t\d{1,12}(?:\.\d{1,6})?)\]\Z")  # where a sentence of evidence stands
 # nothing but ids in its quotes
 _OUR_CALL = re.compile(r'[a-z_]+\([^"]*(?:"[\w./~#+-]{0,80}"[^"]*)*\)', re.ASCII)
@@ -40,9 +38,7 @@ _NAMES = re.compile(r"\([tderck]\d+\)|/[tderck]\d+ ")
 def wire(result: Result) -> dict[str, Any]:
     """The result as it goes out: without fields, also of citations, that say nothing."""
     quiet = {"suspicious", *(QUIET if isinstance(result, types.SearchResult) else ())}
-    data = {
-        name: value for name, value in result.model_dump().items() if value or name not in quiet
-    }
+    data = {name: value for name, value in result.model_dump().items() if value or name not in quiet}
     for place in data.get("citations", ()):
         for name in [name for name in QUIET_PLACE if not place.get(name)]:
             place.pop(name, None)

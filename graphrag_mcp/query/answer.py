@@ -99,11 +99,7 @@ async def answer(
 ) -> Answered:
     """Ask for free text over numbered rows. `names`: the rows' local ids -> the ids to show."""
     text = prompts.load("answer", folder).substitute(
-        context=data(rows),
-        question=data(query),
-        form=options.form(),
-        example=citations.example(names),
-        words=words,
+        context=data(rows), question=data(query), form=options.form(), example=citations.example(names), words=words
     )
     ask = Ask("answer", (Message("user", text),), read_answer, lambda: "", if_cut="shown")
     on_text = options.on_text and citations.streamed(names, options.on_text)
@@ -113,9 +109,7 @@ async def answer(
     return Answered(citations.restored(reply.value, names), reply.by, cut=reply.cut)
 
 
-async def asked(
-    asker: Asker, ask: Ask[R], on_text: Callable[[str], None] | None = None
-) -> Reply[R]:
+async def asked(asker: Asker, ask: Ask[R], on_text: Callable[[str], None] | None = None) -> Reply[R]:
     """As `asker.ask`; a reply cache that cannot be used is no reason to lose a search."""
     try:
         return await asker.ask(ask, on_text=on_text)
@@ -145,9 +139,7 @@ def reports_section(snapshot: Snapshot, query: str, level: int = -1) -> packing.
     else:
         chosen = reports.opening(snapshot, query, REPORTS)
     ids = [report.id for report in chosen]
-    return packing.Section(
-        "Reports", reports.items(snapshot, ids, REPORT_CHARACTERS, whole=True), 1.0
-    )
+    return packing.Section("Reports", reports.items(snapshot, ids, REPORT_CHARACTERS, whole=True), 1.0)
 
 
 def fitting(blocks: Iterable[str], tokens: int, account: int = 1) -> list[str]:
@@ -298,9 +290,7 @@ def source_places(snapshot: Snapshot, aliases: Iterable[str]) -> dict[str, Citat
     return known
 
 
-def _references(
-    snapshot: Snapshot, cited: Sequence[str], places: Sequence[Citation]
-) -> dict[str, str]:
+def _references(snapshot: Snapshot, cited: Sequence[str], places: Sequence[Citation]) -> dict[str, str]:
     """What each cited id stands for, in the order of the answer: document and lines of a source;
     of another row its title with the first documents and lines that it comes from."""
     listed = {place.id: _place(place) for place in places}

@@ -32,10 +32,7 @@ ECHO = 60  # characters of such a question, which the caller knows
 
 
 def several(
-    corpora: Sequence[Corpus],
-    queries: Sequence[str],
-    request: Request,
-    askers: Mapping[str, Asker] | None = None,
+    corpora: Sequence[Corpus], queries: Sequence[str], request: Request, askers: Mapping[str, Asker] | None = None
 ) -> SearchResult:
     """Several questions in one result, in one corpus (its name is "") or in several; each is asked as
     `request` says."""

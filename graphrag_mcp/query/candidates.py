@@ -74,21 +74,14 @@ def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Ca
     rows = _proposed(snapshot, list(question.terms))
     summarised, first = _summarised(snapshot, question)
     if more := sorted(set(first).difference(values_of(rows["id"]))):
-        rows = pa.concat_tables(
-            [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
-        )
+        rows = pa.concat_tables([rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)])
     cosines: dict[str, float] = {}
     if question.vector:
         known = values_of(rows["id"])
         cosines = _near(snapshot, question.vector, known)
         more = sorted(cosines.keys() - set(known))
-        rows = pa.concat_tables(
-            [rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)]
-        )
-    found = {
-        candidate.id: candidate
-        for candidate in _read(snapshot, question, rows, cosines, keep, summarised)
-    }
+        rows = pa.concat_tables([rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)])
+    found = {candidate.id: candidate for candidate in _read(snapshot, question, rows, cosines, keep, summarised)}
     return Candidates(found, summarised=summarised)
 
 
@@ -110,33 +103,22 @@ def _summarised(snapshot: Snapshot, question: Question) -> tuple[dict[str, float
 
 
 def extend(
-    snapshot: Snapshot,
-    question: Question,
-    found: Candidates,
-    high: Sequence[Candidate],
-    keep: Keep | None = None,
+    snapshot: Snapshot, question: Question, found: Candidates, high: Sequence[Candidate], keep: Keep | None = None
 ) -> Candidates:
     """The candidates with the first passages of the documents whose title the question or a high
     passage names, and with the passages next to the high ones. Of these titles, the first TITLES are
     looked up."""
     titles = [*question.named, *(id for candidate in high for id in candidate.entity_ids)]
     titled = _titled(snapshot, list(dict.fromkeys(titles))[:TITLES])
-    places = {
-        (candidate.document_id, candidate.position + step) for candidate in high for step in (-1, 1)
-    }
-    rows = pa.concat_tables(
-        [titled, _at(snapshot, places - {place_of(candidate) for candidate in high})]
-    )
+    places = {(candidate.document_id, candidate.position + step) for candidate in high for step in (-1, 1)}
+    rows = pa.concat_tables([titled, _at(snapshot, places - {place_of(candidate) for candidate in high})])
     new = pc.invert(pc.is_in(rows["id"], pa.array(list(found.passages), pa.string())))
     rows = rows.filter(new)
     cosines: Mapping[str, float] = {}
     if question.vector and rows.num_rows:
         ids = values_of(rows["id"])
         cosines = tables.similarities(snapshot, "passages", question.vector, 1, ids)
-    added = {
-        candidate.id: candidate
-        for candidate in _read(snapshot, question, rows, cosines, keep, found.summarised)
-    }
+    added = {candidate.id: candidate for candidate in _read(snapshot, question, rows, cosines, keep, found.summarised)}
     return Candidates({**found.passages, **added}, len(added), found.summarised)
 
 
@@ -155,9 +137,7 @@ def _near(snapshot: Snapshot, vector: bytes, known: Sequence[str]) -> dict[str, 
     near = tables.similarities(snapshot, "passages", vector, PROPOSED, known)
     if _is_crowded(snapshot.by_key("passages", list(near.keys() - set(known)), "id", PLACE)):
         near = tables.similarities(snapshot, "passages", vector, ROWS, known)
-        rows = snapshot.by_key(
-            "passages", sorted(near, key=lambda id: (-near[id], id)), "id", PLACE
-        )
+        rows = snapshot.by_key("passages", sorted(near, key=lambda id: (-near[id], id)), "id", PLACE)
         near = {id: near[id] for id in {*_of_each(rows), *known} if id in near}
     return near
 
@@ -190,9 +170,7 @@ def _file_and_text(row: Sequence[str]) -> tuple[str, str]:
 def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str]:
     """Passages with the same text as another candidate: the id of each, with the first id of those that
     have this text."""
-    by_end = lists_of(
-        (candidate.terms[-END:], candidate.id) for candidate in passages if candidate.terms
-    )
+    by_end = lists_of((candidate.terms[-END:], candidate.id) for candidate in passages if candidate.terms)
     alike = [id for ids in by_end.values() if len(ids) > 1 for id in ids]
     if not alike:
         return {}
@@ -231,9 +209,7 @@ def _read(
     rows = rows.select(COLUMNS)
     score = bm25(snapshot, question.terms)
     field = IN_SUMMARY * math.fsum(question.summary_terms.values())
-    for id, document, title, position, entities, terms, length, uri in rows_of(
-        keep(rows) if keep else rows
-    ):
+    for id, document, title, position, entities, terms, length, uri in rows_of(keep(rows) if keep else rows):
         share = summarised.get(id, 0.0)
         words = score(terms, length) + field * share
         place = id, document, title, position

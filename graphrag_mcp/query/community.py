@@ -23,9 +23,7 @@ Row = dict[str, Any]
 NEXT = 60  # tokens that the next call takes
 
 
-def get_community_report(
-    snapshot: Snapshot, community_id: str, *, max_tokens: int = 4_000
-) -> ReportResult:
+def get_community_report(snapshot: Snapshot, community_id: str, *, max_tokens: int = 4_000) -> ReportResult:
     budget, note = packing.clamp_budget(max_tokens, 4_000)
     row = _row(snapshot, str(community_id).strip().strip("[]` "))
     family = snapshot.served("communities", [row["id"]], ["parent", "children", "size"])
@@ -76,10 +74,7 @@ def _fill(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, above:
     tokens of the report were left out."""
     topic, share = topics.topic_of(snapshot, row["id"])
     who = "chosen sentences" if row["method"] == "extractive" else f"written by {row['method']}"
-    lines = [
-        f"# {one_line(row['title'], 200)} ({result.id})",
-        f"{share}; level {row['level']}, {who}.",
-    ]
+    lines = [f"# {one_line(row['title'], 200)} ({result.id})", f"{share}; level {row['level']}, {who}."]
     if names := ", ".join(topic.names or result.members[:5]):
         lines.append(f"Names: {names}")
     if above:
@@ -117,6 +112,4 @@ def _fill(snapshot: Snapshot, page: Page, row: Row, result: ReportResult, above:
 def _documents(snapshot: Snapshot, passages: Sequence[str]) -> list[str]:
     """`- [t12] Title (How it begins…)` for the document of each passage."""
     read = hits.read(snapshot, [(id, 0.0) for id in passages], openings=True)
-    return [
-        " ".join(filter(None, (f"- [{hit.id}]", hit.called(), hit.opening("")))) for hit in read
-    ]
+    return [" ".join(filter(None, (f"- [{hit.id}]", hit.called(), hit.opening("")))) for hit in read]

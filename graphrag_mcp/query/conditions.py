@@ -32,9 +32,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
-_FORM = re.compile(
-    r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*([!<>]=|==?|[<>])\s*(.{0,1000}?)\s*\Z", re.DOTALL
-)
+_FORM = re.compile(r"\s*([^\s!<>=][^!<>=]{0,100}?)\s*([!<>]=|==?|[<>])\s*(.{0,1000}?)\s*\Z", re.DOTALL)
 _TOPIC = re.compile(r"\[?c(\d{1,9})\]?")
 
 
@@ -206,6 +204,4 @@ def hold_of_times(conditions: Sequence[Condition], found: Times) -> bool:
         for time in found.days()
         if was_said(conditions, time.anchor or found.said_at(time.char_start))
     )
-    return any(was_said(conditions, day) for *_, day in found.parts()) and hold_of_days(
-        conditions, days
-    )
+    return any(was_said(conditions, day) for *_, day in found.parts()) and hold_of_days(conditions, days)

@@ -24,11 +24,7 @@ Row = dict[str, Any]
 _SPAN = ("char_start", "char_end", "line_start", "line_end", "n_tokens")
 # What is shown of a passage, and remembered between searches: without its terms it takes half.
 PASSAGE = ("id", "n", "part", "parts", "document_id", "uri", "title", *_SPAN, "text")
-REFERENCES = {
-    "Reports": ("reports", "c"),
-    "Entities": ("entities", "e"),
-    "Relationships": ("relationships", "r"),
-}
+REFERENCES = {"Reports": ("reports", "c"), "Entities": ("entities", "e"), "Relationships": ("relationships", "r")}
 
 
 # What is said of reports between the two commits of a run, when they may cite a text that has gone.
@@ -72,9 +68,7 @@ def connections(snapshot: Snapshot, ids: Sequence[str], characters: int) -> list
     title = titles(snapshot, rows)
     found = []
     for row in rows:
-        pair = " and ".join(
-            one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id")
-        )
+        pair = " and ".join(one_line(title.get(row[end], "?"), 60) for end in ("source_id", "target_id"))
         if said := first_sentence(readable(row["description"]), characters):
             found.append((f"r{row['n']}", f"{pair}: {said}"))
     return found
@@ -129,11 +123,7 @@ def topic_paths(snapshot: Snapshot, units: Iterable[str]) -> dict[str, list[str]
     votes: dict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
     for unit, ids in rows_of(snapshot.rows("passages", "", ["text_unit_id", "entity_ids"])):
         votes[unit].update(tuple(path_of[id]) for id in ids if path_of.get(id))
-    return {
-        id: list(max(sorted(counter), key=counter.__getitem__))
-        for id, counter in votes.items()
-        if counter
-    }
+    return {id: list(max(sorted(counter), key=counter.__getitem__)) for id, counter in votes.items() if counter}
 
 
 def topic_at(path: Sequence[str], level: int) -> str:
@@ -146,10 +136,7 @@ def main_topics(topic_of: Mapping[str, str], document_of: Mapping[str, str]) -> 
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for unit, topic in topic_of.items():
         counts[document_of[unit]][topic] += 1
-    return {
-        document: min(counter, key=lambda id: (-counter[id], id))
-        for document, counter in counts.items()
-    }
+    return {document: min(counter, key=lambda id: (-counter[id], id)) for document, counter in counts.items()}
 
 
 def resolve_references(
@@ -216,9 +203,7 @@ def sentence_citation(unit: Citation, start: int, end: int) -> Citation:
     return unit.model_copy(update=update)
 
 
-def relationship_statement(
-    row: Row, units: Mapping[str, Citation], longest: int
-) -> tuple[str, Citation | None]:
+def relationship_statement(row: Row, units: Mapping[str, Citation], longest: int) -> tuple[str, Citation | None]:
     """The best sentence that says that two are related, or only names both, and where it stands, after
     what a model made of it; `units` are citations by text unit."""
     first = next(iter(row["evidence"]), None)
@@ -230,9 +215,7 @@ def relationship_statement(
     cited = sentence_citation(unit, first["start"], first["end"])
     if not description or (sentence and sentence in row["description"]):
         # then the description is sentences
-        return one_line(
-            sentence if description or not sentence else f"both named: {sentence}", longest
-        ), cited
+        return one_line(sentence if description or not sentence else f"both named: {sentence}", longest), cited
     return f'{description} "{one_line(first["text"], longest)}"', cited
 
 
@@ -246,11 +229,7 @@ def finding(fields: Mapping[str, Any]) -> str:
     """A finding as one text: its explanation, after the summary if the explanation does not begin
     with it."""
     summary, explanation = str(fields.get("summary", "")), str(fields.get("explanation", ""))
-    return (
-        explanation
-        if not summary or explanation.startswith(summary)
-        else f"{summary}: {explanation}"
-    )
+    return explanation if not summary or explanation.startswith(summary) else f"{summary}: {explanation}"
 
 
 ALIAS = r"[tderck]\d{1,12}(?:\.\d{1,6})?"
@@ -268,6 +247,4 @@ def placed(name: str, place: Citation, factor: float = 1.0) -> Citation:
 def marked(name: str, text: str) -> str:
     """Ids in references and brackets with their corpus before them."""
     text = _MARKED.sub(lambda match: f"{name}/{match.group()}", text)
-    return _DATA.sub(
-        lambda match: _INNER.sub(lambda alias: f"{name}/{alias[1]}", match.group()), text
-    )
+    return _DATA.sub(lambda match: _INNER.sub(lambda alias: f"{name}/{alias[1]}", match.group()), text)

@@ -148,9 +148,7 @@ def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[i
 # ---- on a subject --------------------------------------------------------------------------------
 
 
-def _on_subject(
-    part: Part, subject: str, sort: str, by: str, room: int, above: frozenset[str]
-) -> Listed:
+def _on_subject(part: Part, subject: str, sort: str, by: str, room: int, above: frozenset[str]) -> Listed:
     """The documents on a subject that no list `above` has, or the groups of all of them."""
     _, snapshot, kept = part
     facts, notes = documents(snapshot), note_sources.ids(snapshot)
@@ -181,11 +179,7 @@ def _on_subject(
 
 
 def _heading(
-    subject: str,
-    found: Found,
-    facts: Mapping[str, times.Document],
-    kept: Filters | None,
-    more: bool = False,
+    subject: str, found: Found, facts: Mapping[str, times.Document], kept: Filters | None, more: bool = False
 ) -> str:
     """`12 documents naming "Ana Ruiz", 2023-05-08 to 2023-10-22, 3 without a date.`"""
     if found.ranked and not found.rows and not more:
@@ -253,9 +247,7 @@ def _all(part: Part, sort: str, by: str, room: int) -> Listed:
     each = int(max(digests.SENTENCE, min(DIGEST, room / max(len(ids), 1) - LINE)))
     written = summaries.of_documents(snapshot, ids)
     shown = times.shown(facts[id] for id in ids)
-    lines = [
-        partial(_line, snapshot, id, alias[id], shown[id], written.get(id, ""), each) for id in ids
-    ]
+    lines = [partial(_line, snapshot, id, alias[id], shown[id], written.get(id, ""), each) for id in ids]
     return Listed(head, lines)
 
 

@@ -142,9 +142,7 @@ class Drift:
             )
         return walk
 
-    def begin(
-        self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES
-    ) -> Walk:
+    def begin(self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES) -> Walk:
         """Write the first event of the session, unless the session has begun."""
         query = drift_state.clean_query(query)
         if not query:
@@ -243,9 +241,7 @@ class Drift:
         if not again or (queries and queries != last["follow_ups"]):
             if answer and not queries:
                 queries = propose(self.snapshot, walk, node_id, answer)
-                notes += (
-                    ["No follow-ups were given, so the graph proposed some."] if queries else []
-                )
+                notes += ["No follow-ups were given, so the graph proposed some."] if queries else []
             before = len(walk.graph)
             walk = self.record(node_id, answer, value, queries, pruned)
             repeated = len(queries) - (len(walk.graph) - before)
@@ -254,9 +250,7 @@ class Drift:
                 notes.append(f"{what} repeated what is there: linked, not asked again.")
         return self._next(walk, node_id, chosen, budget, *notes)
 
-    def go_on(
-        self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS
-    ) -> DriftResult:
+    def go_on(self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
         """Open what comes after a node that was answered."""
         budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
@@ -326,9 +320,7 @@ class Drift:
         result.text = f"{intro}\n\n{found.text}"
         result.citations, result.truncated = found.citations, found.truncated
         if found.state == "not_found":
-            nothing = (
-                "Nothing was found for this question; prune it or answer that it is not known."
-            )
+            nothing = "Nothing was found for this question; prune it or answer that it is not known."
             result.hint = joined(nothing, result.hint)
         return finish(result, budget)
 
@@ -336,9 +328,7 @@ class Drift:
         """What a node is answered from: a local search, for the first node after reports in half of the room."""
         result = DriftResult()
         first = reports.opening(self.snapshot, query, PRIMER_REPORTS) if primer else []
-        if items := reports.items(
-            self.snapshot, [report.id for report in first], REPORT, cited=True
-        ):
+        if items := reports.items(self.snapshot, [report.id for report in first], REPORT, cited=True):
             result = compose(result, [packing.Section("Reports", items, 1.0)], budget // 2)
         left = max(budget - result.tokens, packing.LOWEST)
         found = local_search(self.snapshot, query, max_tokens=left)

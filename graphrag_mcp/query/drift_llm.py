@@ -218,9 +218,7 @@ def answer_node(
     return finish(result, budget)
 
 
-def _answered(
-    session: Drift, id: str, meter: answers.Meter, open_next: object, budget: int
-) -> DriftResult:
+def _answered(session: Drift, id: str, meter: answers.Meter, open_next: object, budget: int) -> DriftResult:
     """What the model said of a node, in a quarter of the room, before the next node."""
     node = session.walk().graph.nodes[id]
     if node["status"] == "pruned":
@@ -254,8 +252,7 @@ def reduce(
         return finish(result, budget)
     names: dict[str, str] = {}
     blocks = (
-        f"### {one_line(found.node['query'], 300)}\n{numbered_brackets(found.node['answer'], names)}"
-        for found in best
+        f"### {one_line(found.node['query'], 300)}\n{numbered_brackets(found.node['answer'], names)}" for found in best
     )
     rows = "\n\n".join(answers.fitting(blocks, REDUCE_TOKENS))
     back = {local: alias for alias, local in names.items()}

@@ -97,9 +97,7 @@ def checked(form: str) -> str:
     return named
 
 
-def _text(
-    session: Drift, walk: Walk, graph: nx.MultiDiGraph[str], form: str, hint: str = ""
-) -> str:
+def _text(session: Drift, walk: Walk, graph: nx.MultiDiGraph[str], form: str, hint: str = "") -> str:
     """One form of the graph, the hint inside: behind JSON and charts it would break them."""
     if form == "mermaid":
         return chart(graph) + (f"\n  %% {hint}" if hint else "")

@@ -90,9 +90,7 @@ def _all(snapshot: Snapshot) -> list[Proposal]:
         best.setdefault(proposal.pair, proposal)
     for pair in in_force(snapshot).rejected:
         best.pop(pair, None)
-    return sorted(
-        best.values(), key=lambda each: (-each.score, -each.other["frequency"], each.pair)
-    )
+    return sorted(best.values(), key=lambda each: (-each.score, -each.other["frequency"], each.pair))
 
 
 def _of_other_types(one: Row, other: Row) -> bool:
@@ -169,11 +167,7 @@ def _family_name(key: str) -> set[str]:
 def _one_person(one: Row, other: Row) -> bool:
     """J. Smith, Dr. John Smith and John A. Smith are John Smith."""
     short, long = sorted(
-        (
-            [word for word in _words(row["key"]) if word not in lexicon.TITLES]
-            for row in (one, other)
-        ),
-        key=len,
+        ([word for word in _words(row["key"]) if word not in lexicon.TITLES] for row in (one, other)), key=len
     )
     if _of_other_types(one, other) or len(short) < 2 or short[-1] != long[-1]:
         return False

@@ -28,12 +28,7 @@ TIMELINE_FRAME = 60  # tokens around a timeline: its heading, fences and the hin
 
 
 def get_entity(
-    snapshot: Snapshot,
-    id_or_name: str,
-    *,
-    max_tokens: int = 3_000,
-    order: str = "",
-    other: str = "",
+    snapshot: Snapshot, id_or_name: str, *, max_tokens: int = 3_000, order: str = "", other: str = ""
 ) -> EntityResult:
     """One entity with its evidence and strongest relationships; candidates when the name is not
     exact. With `order="time"` its timeline, or that of what names it and `other`."""
@@ -87,10 +82,7 @@ def get_entity(
     if description and (of or not any(description[:40] in item.text for item in evidence)):
         lines += ["", packing.shorten(description, budget // 4)]
     sections = of.sections(snapshot, row, groups, 3 * RELATED) if of else []
-    sections += [
-        Section("Evidence", evidence, 0.3 if of else 0.35),
-        Section("Documents", documents, 0.2),
-    ]
+    sections += [Section("Evidence", evidence, 0.3 if of else 0.35), Section("Documents", documents, 0.2)]
     if of is None:
         related = _relationships(snapshot, row, RELATED)
         sections.append(Section("Relationships", related, 0.35, into="relationships"))
@@ -124,9 +116,7 @@ def _timeline(snapshot: Snapshot, row: Row, other: str, budget: int, note: str) 
     return finish(compose(result, [Section("Timeline", items, 1.0)], budget, intro=intro), budget)
 
 
-def _candidates(
-    snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str
-) -> EntityResult:
+def _candidates(snapshot: Snapshot, asked: str, found: Sequence[Row], budget: int, note: str) -> EntityResult:
     """Several entities could be meant, or none; or the name was deleted by hand."""
     advice = "Use search_text."
     if found:
@@ -149,9 +139,7 @@ def _evidence(snapshot: Snapshot, row: Row) -> list[Item]:
             text = one_line(quote.one_line(readable(sentence["text"])), 500)
             if quote.plain(text) == quote.plain(unit.title):
                 continue  # its title stands in the list of documents
-            items.append(
-                Item(unit.id, f"- {text} [{unit.id}]{context.where(cited)}", cited, "Evidence")
-            )
+            items.append(Item(unit.id, f"- {text} [{unit.id}]{context.where(cited)}", cited, "Evidence"))
     return items
 
 

@@ -85,9 +85,7 @@ def explore_graph(
     return finish(_connected(snapshot, result, ends, budget), budget)
 
 
-def candidates(
-    snapshot: Snapshot, result: Found, asked: str, found: Sequence[Row], budget: int, advice: str
-) -> Found:
+def candidates(snapshot: Snapshot, result: Found, asked: str, found: Sequence[Row], budget: int, advice: str) -> Found:
     """Several entities could be meant, or none: what tells them apart."""
     result.state = "not_found"
     items = []
@@ -171,10 +169,7 @@ def _neighbours(
         context.note(result, f'Where it is named: get_entity(id_or_name="{result.start}").')
         return result
     at_steps = [*found.steps.values()]
-    rings = [
-        f"{at_steps.count(at)} of {every} at {counted(at, 'steps')}"
-        for at, every in enumerate(found.found, 1)
-    ]
+    rings = [f"{at_steps.count(at)} of {every} at {counted(at, 'steps')}" for at, every in enumerate(found.found, 1)]
     head += f"Entities near it, strongest first: {', '.join(rings)}."
     edges = statements(snapshot, [id for _, id in found.edges.values()][:SENTENCES], row["id"])
     nodes = _nodes(rows, found.steps)
@@ -192,9 +187,7 @@ def _neighbours(
     return result
 
 
-def _connected(
-    snapshot: Snapshot, result: ExploreResult, ends: Sequence[Row], budget: int
-) -> ExploreResult:
+def _connected(snapshot: Snapshot, result: ExploreResult, ends: Sequence[Row], budget: int) -> ExploreResult:
     """The shortest and the strongest path between two entities, with the sentences of each step."""
     paths = connect(snapshot, ends[0]["id"], ends[1]["id"])
     if not paths:
@@ -228,9 +221,7 @@ def _connected(
     return result
 
 
-def _from_above(
-    snapshot: Snapshot, result: ExploreResult, budget: int, number: int
-) -> ExploreResult:
+def _from_above(snapshot: Snapshot, result: ExploreResult, budget: int, number: int) -> ExploreResult:
     """Central entities and the largest communities, of the corpus or directly under one community."""
     columns, members = ["id", "n", "level", "size"], None
     if not number:
@@ -255,16 +246,11 @@ def _from_above(
     nodes = _nodes(_entities(snapshot, central), dict.fromkeys(central, 0))
     items = [Item(node["id"], _shown(node), data=node) for node in nodes]
     below = _communities(snapshot, found, f"c{number}" if number else "")
-    sections = [
-        Section("Entities", items, 0.5, into="nodes"),
-        Section("Communities", below, 0.5, into="communities"),
-    ]
+    sections = [Section("Entities", items, 0.5, into="nodes"), Section("Communities", below, 0.5, into="communities")]
     result = compose(result, sections, budget, intro=intro)
     if nodes:
         result.next_call = f'explore_graph(start="{nodes[0]["id"]}")'
-    advice = (
-        "Give start= an entity for what is around it, start= a community (c5) for what is under it."
-    )
+    advice = "Give start= an entity for what is around it, start= a community (c5) for what is under it."
     context.note(result, advice)
     return result
 

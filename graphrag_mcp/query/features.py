@@ -105,9 +105,7 @@ def title_link(question: Question, first: FirstRound) -> Value | None:
     if not any(passage.title_id in reach for passage in first.passages.values()):
         return None
     focus = focused(question, first)
-    return lambda passage: (
-        reach[passage.title_id] * focus(passage) if passage.title_id in reach else 0.0
-    )
+    return lambda passage: reach[passage.title_id] * focus(passage) if passage.title_id in reach else 0.0
 
 
 def shared_name(question: Question, first: FirstRound) -> Value | None:
@@ -124,10 +122,7 @@ def shared_name(question: Question, first: FirstRound) -> Value | None:
         for id in names.intersection(passage.entity_ids):
             holders[id].append(passage)
     gain: dict[str, float] = defaultdict(float)
-    texts = {
-        id: len({first.text(passage.id) for passage in passages})
-        for id, passages in holders.items()
-    }
+    texts = {id: len({first.text(passage.id) for passage in passages}) for id, passages in holders.items()}
     for source in first.high:
         for id in source.entity_ids:
             others = holders.get(id, ())
@@ -142,9 +137,7 @@ def shared_name(question: Question, first: FirstRound) -> Value | None:
 
 def _name_each_other(passages: Collection[Candidate]) -> bool:
     titles = {passage.title_id for passage in passages} - {""}
-    return any(
-        not titles.isdisjoint({*passage.entity_ids} - {passage.title_id}) for passage in passages
-    )
+    return any(not titles.isdisjoint({*passage.entity_ids} - {passage.title_id}) for passage in passages)
 
 
 def adjacency(question: Question, first: FirstRound) -> Value:

@@ -18,9 +18,7 @@ from graphrag_mcp.types import EntityResult, ReportResult, Result, SourceResult
 Part = tuple[str, Snapshot]
 Found = TypeVar("Found", bound=Result)
 ENTITY_TOKENS = 3_000
-_QUALIFIED = re.compile(
-    rf"\s*[\[(`]?([^\s/\[\]()]+)/((?i:{context.ALIAS}\+?|[0-9a-f]{{32}}))[\])`]?\s*"
-)
+_QUALIFIED = re.compile(rf"\s*[\[(`]?([^\s/\[\]()]+)/((?i:{context.ALIAS}\+?|[0-9a-f]{{32}}))[\])`]?\s*")
 
 
 def wanted(corpus: str, known: Sequence[str]) -> list[str]:
@@ -70,9 +68,7 @@ def get_entity(parts: Sequence[Part], name: str, **arguments: Any) -> EntityResu
         return entity.get_entity(parts[0][1], name, **arguments)
     budget = clamp_budget(arguments.get("max_tokens", ENTITY_TOKENS), ENTITY_TOKENS)[0]
     name = qualified(name)[1]
-    results = [
-        (corpus, entity.get_entity(snapshot, name, **arguments)) for corpus, snapshot in parts
-    ]
+    results = [(corpus, entity.get_entity(snapshot, name, **arguments)) for corpus, snapshot in parts]
     found = [(corpus, result) for corpus, result in results if result.state != "not_found"]
     if not found:
         result = of_corpus(*results[0])
@@ -97,9 +93,7 @@ def get_entity(parts: Sequence[Part], name: str, **arguments: Any) -> EntityResu
     return finish(result, budget)
 
 
-def get_source(
-    parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, **arguments: Any
-) -> SourceResult:
+def get_source(parts: Sequence[Part], ids: Sequence[str], *, max_tokens: int = 4_000, **arguments: Any) -> SourceResult:
     """The text behind qualified ids; others are looked up in every corpus."""
     if not parts[0][0]:
         return source.get_source(parts[0][1], ids, max_tokens=max_tokens, **arguments)
@@ -135,15 +129,11 @@ def changes(
     name = named[0][0] if named else ""
     if name not in known or any(other != name for other, _ in named):
         listed = ", ".join(name for name, _ in parts[:5])
-        raise BadInput(
-            f"changes shows notes of one corpus, not of {listed}", "Give ids such as a/d4"
-        )
+        raise BadInput(f"changes shows notes of one corpus, not of {listed}", "Give ids such as a/d4")
     return of_corpus(name, source.changes(known[name], [id for _, id in named], kept, **arguments))
 
 
-def get_community_report(
-    parts: Sequence[Part], community_id: str, **arguments: Any
-) -> ReportResult:
+def get_community_report(parts: Sequence[Part], community_id: str, **arguments: Any) -> ReportResult:
     """A report by its qualified id: numbers mean something else in every corpus."""
     if not parts[0][0]:
         return community.get_community_report(parts[0][1], community_id, **arguments)

@@ -175,9 +175,7 @@ class Narrowed(Snapshot):
     def whole(self) -> Snapshot:
         return self.inner.whole
 
-    def full_text(
-        self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None
-    ) -> pa.Table:
+    def full_text(self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None) -> pa.Table:
         """From as many candidates as it takes to find `limit` that pass."""
         if table not in ("passages", "reports"):
             return self.inner.full_text(table, terms, limit, columns)
@@ -191,17 +189,13 @@ class Narrowed(Snapshot):
                 return kept.slice(0, limit).select([*names, "_score"])
             probe *= 4
 
-    def rows(
-        self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None
-    ) -> pa.Table:
+    def rows(self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None) -> pa.Table:
         if table != "reports":
             return self.inner.rows(table, where, columns, limit)
         found = self._reports(self.inner.rows(table, where, None, limit))
         return found.select(columns or found.column_names)
 
-    def by_key(
-        self, table: str, values: Values, key: str | None = None, columns: Wanted = None
-    ) -> pa.Table:
+    def by_key(self, table: str, values: Values, key: str | None = None, columns: Wanted = None) -> pa.Table:
         if table != "reports":
             return self.inner.by_key(table, values, key, columns)
         found = self._reports(self.inner.by_key(table, values, key))
@@ -231,11 +225,7 @@ class Narrowed(Snapshot):
             if filters.entity(row) and (units is None or not units.isdisjoint(row["text_unit_ids"]))
         }
         members = rows_of(self.inner.rows("communities", "", ["id", "entity_ids"]))
-        allowed = [
-            id
-            for id, ids in members
-            if filters.without.isdisjoint(ids) and not named.isdisjoint(ids)
-        ]
+        allowed = [id for id, ids in members if filters.without.isdisjoint(ids) and not named.isdisjoint(ids)]
         return pa.array(allowed, pa.string())
 
 
@@ -259,11 +249,7 @@ def read(snapshot: Snapshot, texts: Sequence[str], min_rating: float = 0.0) -> F
     included = _named(snapshot, [each for each in filters.of("entity") if each.op == "="])
     excluded = _named(snapshot, [each for each in filters.of("entity") if each.op == "!="])
     return replace(
-        filters,
-        documents=_documents(filters),
-        first=included,
-        without=entities.name_ids(excluded),
-        note=_note(filters),
+        filters, documents=_documents(filters), first=included, without=entities.name_ids(excluded), note=_note(filters)
     )
 
 
@@ -348,6 +334,4 @@ def _no_such(what: str, conditions: Sequence[Condition], known: Counter[str]) ->
     values = {value.casefold() for value in known}
     lost = [each for each in conditions if each.value.casefold().strip("#/ ") not in values]
     shown = ", ".join(sorted(known, key=lambda value: (-known[value], value))) or "none"
-    return (
-        f"{what} {one_line(lost[0].value, 40)!r}; there are {one_line(shown, 200)}." if lost else ""
-    )
+    return f"{what} {one_line(lost[0].value, 40)!r}; there are {one_line(shown, 200)}." if lost else ""

@@ -60,13 +60,10 @@ def _questions(snapshot: Snapshot, aliases: Sequence[str], texts: Sequence[str])
 def _entities(snapshot: Snapshot, aliases: Sequence[str]) -> list[str]:
     """The entities of these ids, those that most of the passages name first."""
     numbers = {
-        letter: [int(alias[1:].partition(".")[0]) for alias in aliases if alias[:1] == letter]
-        for letter in "te"
+        letter: [int(alias[1:].partition(".")[0]) for alias in aliases if alias[:1] == letter] for letter in "te"
     }
     cited = values_of(snapshot.by_key("entities", numbers["e"], "n", ["id"])["id"])
-    passages = values_of(
-        snapshot.by_key("passages", numbers["t"], "n", ["entity_ids"])["entity_ids"]
-    )
+    passages = values_of(snapshot.by_key("passages", numbers["t"], "n", ["entity_ids"])["entity_ids"])
     found = Counter(id for ids in passages for id in ids)
     return [*cited, *sorted(found.keys() - set(cited), key=lambda id: (-found[id], id))]
 

@@ -13,16 +13,7 @@ from typing import Unpack
 from graphrag_mcp.llm.asker import Asker
 from graphrag_mcp.packing.page import Page, finish, finished, page_of
 from graphrag_mcp.query import answer as answers
-from graphrag_mcp.query import (
-    local,
-    note_hits,
-    note_sources,
-    render,
-    reports,
-    survey,
-    topic_map,
-    topics,
-)
+from graphrag_mcp.query import local, note_hits, note_sources, render, reports, survey, topic_map, topics
 from graphrag_mcp.query.context import late, of_corpus
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.hits import Source
@@ -88,12 +79,7 @@ def _notes(part: Part, level: int) -> str:
 
 
 def show(
-    result: SearchResult,
-    parts: Sequence[Part],
-    budget: int,
-    request: Request,
-    offset: int,
-    cursor: local.Cursor,
+    result: SearchResult, parts: Sequence[Part], budget: int, request: Request, offset: int, cursor: local.Cursor
 ) -> SearchResult:
     """The result without a model: a map of the topics where the question asks what the corpora are about, else the
     sentences of the documents on it."""
@@ -116,9 +102,7 @@ def show(
         named = any(word[0].isupper() and not request.query.startswith(word) for word in absent)
         if named or not any(each.wide for each in about):
             return _nothing(result, parts, budget)
-    result = topic_map.overview(
-        result, parts, page, level=request.level, offset=offset, cursor=cursor
-    )
+    result = topic_map.overview(result, parts, page, level=request.level, offset=offset, cursor=cursor)
     if result.communities or offset:
         return result
     if any(topics.of_level(snapshot, request.level, kept) for _, snapshot, kept in parts):

@@ -39,9 +39,7 @@ class Graph:
     def __init__(self, snapshot: Snapshot) -> None:
         rows = snapshot.rows("relationships", "", ["source_id", "target_id", "weight"])
         columns = [rows["source_id"], rows["target_id"]]
-        ids = pc.unique(
-            pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string())
-        )
+        ids = pc.unique(pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string()))
         self.ids = ids.take(pc.sort_indices(ids))
         source, target = (pc.index_in(column, self.ids).to_numpy() for column in columns)
         ends, others = np.concatenate([source, target]), np.concatenate([target, source])

@@ -29,9 +29,7 @@ def by_period(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> list
     return lines
 
 
-def most_named(
-    snapshot: Snapshot, kind: str, documents: Collection[str] | None = None
-) -> list[tuple[str, int]]:
+def most_named(snapshot: Snapshot, kind: str, documents: Collection[str] | None = None) -> list[tuple[str, int]]:
     """(id, number of documents) of the entities of a type, those that most documents name first.
     `documents` are the content ids of those that count; None: all."""
     document_of = dict(rows_of(snapshot.rows("text_units", "", ["id", "document_id"])))
@@ -79,18 +77,13 @@ def overview(snapshot: Snapshot, documents: Collection[str] | None = None, prefi
         found = most_named(snapshot, kind, documents)[:MOST_NAMED]
         number = {id: count for id, count in found if count >= NAMED_BY}
         rows = snapshot.served("entities", list(number), ["id", "n", "title"])
-        names = [
-            f"{one_line(row['title'], 40)} [{prefix}e{row['n']}] {number[row['id']]}"
-            for row in rows
-        ]
+        names = [f"{one_line(row['title'], 40)} [{prefix}e{row['n']}] {number[row['id']]}" for row in rows]
         if names:
             lines.append(f"{label}: {', '.join(names)}")
     return "\n".join(["Named by most documents:", *lines]) if lines else ""
 
 
-def characteristic(
-    snapshot: Snapshot, dates: Mapping[str, str], length: int
-) -> dict[str, list[str]]:
+def characteristic(snapshot: Snapshot, dates: Mapping[str, str], length: int) -> dict[str, list[str]]:
     """By period (the first `length` characters of a date): up to NAMES names that it has more than
     others. `dates` of documents by id."""
     rows = snapshot.rows("passages", "", ["document_id", "entity_ids"])
@@ -106,6 +99,4 @@ def characteristic(
     entity_ids = list(dict.fromkeys(id for ids in best.values() for id in ids))
     found = snapshot.served("entities", entity_ids, ["id", "title"])
     title = {row["id"]: one_line(row["title"], 40) for row in found}
-    return {
-        period: [title[id] for id in ids if id in title][:NAMES] for period, ids in best.items()
-    }
+    return {period: [title[id] for id in ids if id in title][:NAMES] for period, ids in best.items()}

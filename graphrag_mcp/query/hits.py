@@ -128,10 +128,7 @@ class Hit:
 
 
 def read(
-    snapshot: Snapshot,
-    scored: Iterable[tuple[str, float]],
-    corpus: str = "",
-    openings: bool = False,
+    snapshot: Snapshot, scored: Iterable[tuple[str, float]], corpus: str = "", openings: bool = False
 ) -> list[Hit]:
     """Passages (content id, score) as hits, in this order; damaged rows are left out. `corpus` is
     put before the ids. With `openings` of short documents without a title how they begin."""
@@ -261,9 +258,7 @@ def merged(sources: Sequence[Source]) -> MergedPassages:
     return ranked
 
 
-def notes_apart(
-    snapshot: Snapshot, passages: Sequence[Ranked], filters: Filters | None = None
-) -> frozenset[str]:
+def notes_apart(snapshot: Snapshot, passages: Sequence[Ranked], filters: Filters | None = None) -> frozenset[str]:
     """The notes (content ids) that stand apart from the passages of documents. None do where the filters leave notes
     alone, or where several notes and no document were found: they are the hits then."""
     notes = note_sources.ids(snapshot)
@@ -273,9 +268,7 @@ def notes_apart(
     return frozenset() if alone or (kept is not None and kept <= notes) else notes
 
 
-def of_ranked(
-    sources: Sequence[Source], ranked: MergedPassages, openings: bool = False
-) -> list[Hit]:
+def of_ranked(sources: Sequence[Source], ranked: MergedPassages, openings: bool = False) -> list[Hit]:
     """These passages as hits, in their order; `openings` as `read` takes it."""
     found: dict[tuple[int, str], Hit] = {}
     for number, source in enumerate(sources):
@@ -316,9 +309,7 @@ def naming(found: Sequence[Hit], sources: Sequence[Source]) -> list[Hit]:
     for source in sources:
         rows = source.snapshot.by_key("entities", sorted(names), "id", ["id", "type"])
         people |= {id for id, kind in rows_of(rows) if kind == "person"}
-    entities = {
-        passage.id: passage.entity_ids for source in sources for passage in source.found.passages
-    }
+    entities = {passage.id: passage.entity_ids for source in sources for passage in source.found.passages}
 
     def is_named(hit: Hit) -> bool:
         text = f"{hit.citation.title}\n{hit.body}".casefold()

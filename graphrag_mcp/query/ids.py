@@ -34,9 +34,7 @@ IDS = 50
 GIVEN = 2_000  # characters of one string of ids
 _ALIAS = re.compile(r"([tderc])(\d{1,12})(?:\.(\d{1,6}))?(\+)?", re.IGNORECASE | re.ASCII)
 # A place as citations and editors write it: notes/b.md:1-3, notes/b.md:3, notes/b.md#L3-L5
-_CITED_LINES = re.compile(
-    r"(?P<path>[^\n]{1,1000}?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?"
-)
+_CITED_LINES = re.compile(r"(?P<path>[^\n]{1,1000}?)(?::|#L)(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?")
 _FULL_ID = re.compile(r"[0-9a-f]{32}")
 _SECTION = re.compile(r"d(\d{1,12})#(\d{1,6})", re.IGNORECASE | re.ASCII)
 _IN_LIST = r"\b[tderc]\d{1,12}(?:\.\d{1,6})?\b\+?"
@@ -59,9 +57,7 @@ def meant_by(snapshot: Snapshot, reference: str) -> list[str]:
     if cited := _CITED_LINES.fullmatch(alone):
         path, first, last = cited["path"], int(cited["first"]), int(cited["last"] or cited["first"])
         documents = _by_uri(snapshot, path, path)
-        if found := [
-            id for document in documents for id in _at_lines(snapshot, document, first, last)
-        ]:
+        if found := [id for document in documents for id in _at_lines(snapshot, document, first, last)]:
             return found
     if named := plugin.named(snapshot, alone[:300])[:SAME]:
         return [f"e{row['n']}" for row in named]
@@ -86,10 +82,7 @@ def _sql(text: str) -> str:
 
 def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
     """The short id of the row with this content id."""
-    for letter, table in [
-        ("t", "text_units"),
-        *((letter, kind[0]) for letter, kind in KINDS.items()),
-    ]:
+    for letter, table in [("t", "text_units"), *((letter, kind[0]) for letter, kind in KINDS.items())]:
         for row in snapshot.served(table, [id]):
             return [packing.passage_alias(row) if table == "passages" else f"{letter}{row['n']}"]
     return []

@@ -54,9 +54,7 @@ class Links:
         self.pages: Pages = pages(snapshot)
         columns = ["document_id", "kind", "target", "part", "line", "char_start", "char_end"]
         found: list[Link] = []
-        for document, kind, name, part, line, start, end in rows_of(
-            snapshot.rows("links", "", columns)
-        ):
+        for document, kind, name, part, line, start, end in rows_of(snapshot.rows("links", "", columns)):
             if (source := self.pages.number.get(document, -1)) < 0:
                 continue
             is_tag = kind == written.TAG
@@ -68,9 +66,7 @@ class Links:
         self.links: list[Link] = [link for link in self.all if link.kind != written.TAG]
         self.tags = [link for link in self.all if link.kind == written.TAG]
         self._out = lists_of((link.source, link) for link in self.links)
-        self._into = lists_of(
-            (link.target, link) for link in self.links if link.source != link.target
-        )
+        self._into = lists_of((link.target, link) for link in self.links if link.source != link.target)
         self._tags = lists_of((link.source, link.written) for link in self.tags)
 
     def out(self, number: int) -> list[Link]:
@@ -204,10 +200,7 @@ def _overview(found: Links, name: Sequence[Name]) -> list[Section]:
     for target, mentions in found.missing_pages():
         sources = [f"{name[link.source][0]} line {link.line}" for link in mentions]
         lost.append(Item(target, f"- {one_line(target, 100)}: {_first(sources)}"))
-    alone = [
-        Item(name[number][0], f"- {_bracketed(name[number])}")
-        for number in found.orphans()[:LISTED]
-    ]
+    alone = [Item(name[number][0], f"- {_bracketed(name[number])}") for number in found.orphans()[:LISTED]]
     return [
         Section("Most linked", items, 0.4, into="nodes"),
         Section("Tags", tags, 0.2),
@@ -234,10 +227,7 @@ def status(snapshot: Snapshot) -> tuple[dict[str, int], list[str], str]:
         return {}, [], ""
     found = links(snapshot)
     lost = sum(link.misses() for link in found.links)
-    counts, lines = (
-        {"links": len(found.links), "unresolved_links": lost},
-        [f"Links: {summary(found)}."],
-    )
+    counts, lines = ({"links": len(found.links), "unresolved_links": lost}, [f"Links: {summary(found)}."])
     if not lost:
         return counts, lines, ""
     names = [one_line(target, 60) for target, _ in found.missing_pages()]
@@ -299,10 +289,7 @@ def _names(snapshot: Snapshot) -> list[Name]:
         name = stem_of(path) if written.holds_links(fact.uri) else fact.title
         found.append((fact.alias, name, fact.uri))
     many = Counter(name.casefold() for _, name, _ in found)
-    return [
-        (alias, name if many[name.casefold()] == 1 else f"{name} ({uri})", uri)
-        for alias, name, uri in found
-    ]
+    return [(alias, name if many[name.casefold()] == 1 else f"{name} ({uri})", uri) for alias, name, uri in found]
 
 
 def _first(words: Sequence[str], most: int = NAMED) -> str:

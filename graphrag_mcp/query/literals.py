@@ -16,9 +16,7 @@ WORDS = 4  # of an alternative without quotation marks: more are a sentence
 QUOTATIONS = 100  # of one query: each is compared with every passage
 # The soft hyphen, zero width space, word joiner and byte order mark divide no word.
 UNSEEN = "\u00ad\u200b\u2060\ufeff"
-_QUOTED = re.compile(
-    r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»'
-)
+_QUOTED = re.compile(r'"([^"]{1,500})"|“([^“”]{1,500})”|「([^「」]{1,500})」|『([^『』]{1,500})』|«([^«»]{1,500})»')
 _EITHER = re.compile(r"\s(?:OR|\|)(?=\s)")  # "car show" OR "car meet"
 # Markdown and LaTeX write a backslash before a sign that would mean something: MAX\_RETRY, 50\%.
 _ESCAPE = re.compile(rf"\\(?=[{re.escape(string.punctuation)}])")

@@ -60,9 +60,7 @@ def local_search(
     return search([("", snapshot)], Request(query, **fields), {"": asker} if asker else {})
 
 
-def search(
-    corpora: Sequence[Corpus], request: Request, askers: Mapping[str, Asker] | None = None
-) -> SearchResult:
+def search(corpora: Sequence[Corpus], request: Request, askers: Mapping[str, Asker] | None = None) -> SearchResult:
     """Local search in one corpus or in several. Scores of a corpus are relative to its best
     passage; among several corpora they are weighed by the share of the question that this
     passage contains."""
@@ -147,12 +145,7 @@ def _near_names(source: Source) -> list[dict[str, Any]]:
 
 
 def show(
-    result: SearchResult,
-    sources: Sequence[Source],
-    budget: int,
-    offset: int,
-    cursor: Cursor,
-    request: Request,
+    result: SearchResult, sources: Sequence[Source], budget: int, offset: int, cursor: Cursor, request: Request
 ) -> SearchResult:
     """The result for one question, from the hit or line `offset` on, in the form that is asked for,
     after notes on the question."""
@@ -204,11 +197,7 @@ def _show_passages(
 
 
 def _tell(
-    result: SearchResult,
-    page: Page,
-    sources: Sequence[Source],
-    scored: hits.MergedPassages,
-    absent: bool,
+    result: SearchResult, page: Page, sources: Sequence[Source], scored: hits.MergedPassages, absent: bool
 ) -> bool:
     """Say how names of the question are connected, and if `absent` what of it is nowhere: do these passages lack
     all of its names?"""
@@ -262,9 +251,7 @@ def begin(corpora: Sequence[Corpus], request: Request, asked: str, default: int)
     return Begun(finish(result, budget), budget, (), 0, cursor, over=True)
 
 
-def paging(
-    corpora: Sequence[Corpus], asked: str, cursor: str, count: int
-) -> tuple[tuple[int, ...] | None, Cursor]:
+def paging(corpora: Sequence[Corpus], asked: str, cursor: str, count: int) -> tuple[tuple[int, ...] | None, Cursor]:
     """Where this page starts, None for a stale cursor; and how the cursor of the next page is
     written. It is tied to the question and to the generation of every corpus."""
     generations = [(name, snapshot.manifest.generation) for name, snapshot in corpora]
@@ -273,9 +260,7 @@ def paging(
     return packing.read_cursor(cursor, generation, whole, count), write
 
 
-def narrowed(
-    corpora: Iterable[Corpus], filters: Sequence[str], min_rating: float = 0.0
-) -> list[Part]:
+def narrowed(corpora: Iterable[Corpus], filters: Sequence[str], min_rating: float = 0.0) -> list[Part]:
     """The corpora with their filters, without those that know no such field, unless none does."""
     if not filters and min_rating <= 0:
         return [(name, snapshot, None) for name, snapshot in corpora]
@@ -298,9 +283,7 @@ def narrowed(
 # ---- finding -----------------------------------------------------------------------------------
 
 
-def found_in(
-    parts: Sequence[Part], request: Request, askers: Mapping[str, Asker]
-) -> tuple[list[Source], list[str]]:
+def found_in(parts: Sequence[Part], request: Request, askers: Mapping[str, Asker]) -> tuple[list[Source], list[str]]:
     """The findings of the question in each corpus, and sentences on how it was searched."""
     sources, notes = [], [length_note(request.query)]
     for name, snapshot, kept in parts:
@@ -359,9 +342,7 @@ def _source(snapshot: Snapshot, found: Ranking, corpus: str, filters: Filters | 
 def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Without the passages behind a fall of relevance: what a model reads should be on topic."""
     least = FALL * ranked[0].score
-    return [
-        passage for n, passage in enumerate(ranked) if n < LEAST_PASSAGES or passage.score >= least
-    ]
+    return [passage for n, passage in enumerate(ranked) if n < LEAST_PASSAGES or passage.score >= least]
 
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:

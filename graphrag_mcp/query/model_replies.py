@@ -11,14 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    Field,
-    StringConstraints,
-    WithJsonSchema,
-)
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from graphrag_mcp.llm import replies
 from graphrag_mcp.llm.replies import BadReply
@@ -58,10 +51,7 @@ def read_follow_ups(value: object, most: int) -> tuple[list[str], str]:
     if isinstance(value, Mapping):
         value = next((part for part in value.values() if isinstance(part, list)), [value])
     entries = list(value) if isinstance(value, list | tuple) else []
-    asked = (
-        entry.get("query") or entry.get("question") if isinstance(entry, Mapping) else entry
-        for entry in entries
-    )
+    asked = (entry.get("query") or entry.get("question") if isinstance(entry, Mapping) else entry for entry in entries)
     sent = list(dict.fromkeys(clean_query(text) for text in asked if isinstance(text, str)))
     kept: dict[str, frozenset[str]] = {}
     for query in filter(None, sent):
@@ -80,13 +70,9 @@ class Node(BaseModel):
         validation_alias=AliasChoices("answer", "intermediate_answer")
     )
     score: Annotated[
-        float | None,
-        BeforeValidator(lambda value: read_score(value)[0]),
-        WithJsonSchema({"type": "integer"}),
+        float | None, BeforeValidator(lambda value: read_score(value)[0]), WithJsonSchema({"type": "integer"})
     ] = None
-    follow_up_queries: Annotated[
-        list[str], BeforeValidator(lambda value: read_follow_ups(value, FOLLOW_UPS)[0])
-    ] = []
+    follow_up_queries: Annotated[list[str], BeforeValidator(lambda value: read_follow_ups(value, FOLLOW_UPS)[0])] = []
 
 
 NODE_SCHEMA = replies.schema_of(Node)

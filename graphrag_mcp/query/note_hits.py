@@ -73,11 +73,7 @@ def on(sources: Sequence[Source]) -> list[Note]:
 
 
 def add(
-    page: Page,
-    sources: Sequence[Source],
-    beside: int,
-    named: int = NAMED,
-    shown: set[tuple[str, str]] | None = None,
+    page: Page, sources: Sequence[Source], beside: int, named: int = NAMED, shown: set[tuple[str, str]] | None = None
 ) -> int:
     """Add the notes on a question to a page: the one that answers, lines of `named` others, and how many more there
     are. Gives the tokens by which the page grew for them, at most `beside`; of a page that may not grow they take a

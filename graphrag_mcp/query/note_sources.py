@@ -127,9 +127,7 @@ def with_ids(snapshot: Snapshot, row: Row) -> str:
     return citing.MARK.sub(lambda mark: marks.get(mark[1], mark[0]), text)
 
 
-def differences(
-    snapshot: Snapshot, document: str, kept: Callable[[citing.Fingerprint], str]
-) -> list[str]:
+def differences(snapshot: Snapshot, document: str, kept: Callable[[citing.Fingerprint], str]) -> list[str]:
     """A heading, and for each source of a note that has changed or gone a block with its text then and
     now. `kept` gives the text of a fingerprint, "" where it was not kept."""
     found = sources(snapshot, document)
@@ -213,11 +211,7 @@ def _read(snapshot: Snapshot, notes: Sequence[str]) -> None:
 
 
 def _source(
-    snapshot: Snapshot,
-    document: str,
-    text: citing.Searchable,
-    passages: Sequence[Row],
-    citation: citing.Citation,
+    snapshot: Snapshot, document: str, text: citing.Searchable, passages: Sequence[Row], citation: citing.Citation
 ) -> Source:
     """What has become of the text that a note cites of a document ("" for none), of which the text and the passages
     are given."""

@@ -58,9 +58,7 @@ def absences(sources: Sequence[Source], shown: Sequence[Ranked] = ()) -> tuple[s
     lines = []
     for source in sources:
         text = missing(source.snapshot, source.found)
-        lines.append(
-            f"In {source.corpus}: {text[0].lower()}{text[1:]}" if source.corpus and text else text
-        )
+        lines.append(f"In {source.corpus}: {text[0].lower()}{text[1:]}" if source.corpus and text else text)
     line, without = _not_in(sources, shown)
     return joined(*lines, line), without
 
@@ -98,9 +96,7 @@ def _not_in(sources: Sequence[Source], shown: Sequence[Ranked]) -> tuple[str, bo
 # ---- words of the question that do not occur -----------------------------------------------------
 
 # Words that ask name nothing that could be missing.
-_ASKING = re.compile(
-    ".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$"
-)
+_ASKING = re.compile(".*(?:[哪谁誰几幾何]|什么|什麼|怎)|어디|누구|누가|무엇|언제|어떻|얼마|어떤|무슨|몇|왜$")
 _QUOTED = re.compile(r"[\"“«]([^\"“”«»]{1,200})[\"”»]")
 
 

@@ -35,9 +35,7 @@ documenti raccolta argomenti temi riassunto panoramica документы фай
 
 
 # Of a script without blanks a word is found within others, in simplified characters.
-_WITHIN = re.compile(
-    "|".join(word for word in ASKING.translate(SIMPLIFY).split() if is_cjk(word[0]))
-)
+_WITHIN = re.compile("|".join(word for word in ASKING.translate(SIMPLIFY).split() if is_cjk(word[0])))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,7 @@ class Pages:
         self.by_path = lists_of((text.casefold(), n) for n, text in spelled)
         self.by_name = lists_of((_name(text).casefold(), n) for n, text in spelled)
         self.by_alias = lists_of(
-            (_plain(alias).casefold(), n)
-            for n, id in enumerate(self.ids)
-            for alias in names.get(id, ())
+            (_plain(alias).casefold(), n) for n, id in enumerate(self.ids) for alias in names.get(id, ())
         )
         self.ended: dict[str, dict[str, int]] = {}  # what `_ending` has found
         by_uri = {uri: self.number[id] for id, uri in uris.items()}

@@ -64,16 +64,12 @@ class SearchingPlugin(Protocol):
         the `last` position that they reach; [] where no document defines it."""
         ...
 
-    def sections(
-        self, snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int
-    ) -> list[Section]:
+    def sections(self, snapshot: Snapshot, row: Row, groups: Sequence[Row], most: int) -> list[Section]:
         """What the result of such an entity holds in the place of its relationships. `groups`: the
         reports of its communities, the coarsest first; `most`: lines of a section."""
         ...
 
-    def walk(
-        self, snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int
-    ) -> ExploreResult | None:
+    def walk(self, snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int) -> ExploreResult | None:
         """The result with what a walk reaches, in `budget` tokens; None where it starts from no entity
         of its kind. Raises BadInput for a kind or direction that it does not know."""
         ...
@@ -100,8 +96,4 @@ def named(snapshot: Snapshot, asked: str) -> list[Row]:
 
 def meant(snapshot: Snapshot, asked: str) -> list[Row]:
     """The entities of this name; if one of them has exactly this name, that entity alone."""
-    return [
-        row
-        for plugin in plugins().values()
-        for row in plugin.narrowed(plugin.named(snapshot, asked), asked)
-    ]
+    return [row for plugin in plugins().values() for row in plugin.narrowed(plugin.named(snapshot, asked), asked)]

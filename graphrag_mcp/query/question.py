@@ -17,15 +17,7 @@ from graphrag_mcp.names.extract import extract, terms_of
 from graphrag_mcp.query import spelling, summaries
 from graphrag_mcp.store.tables import Snapshot, rows_of
 from graphrag_mcp.text.spans import Mention
-from graphrag_mcp.text.terms import (
-    composed,
-    entity_id,
-    is_cjk,
-    normalise_name,
-    query_terms,
-    stop_word,
-    terms,
-)
+from graphrag_mcp.text.terms import composed, entity_id, is_cjk, normalise_name, query_terms, stop_word, terms
 
 QUERY_CHARACTERS, NAME_CHARACTERS = 20_000, 4_000  # that are read of a question
 RARE = 1.6  # a name's term is rare from this multiple of the median worth of a question's terms
@@ -98,9 +90,7 @@ def term_worth(snapshot: Snapshot, terms: Sequence[str]) -> tuple[dict[str, floa
     return worth_among(terms, holding, snapshot.manifest.counters.get("passages", 0))
 
 
-def worth_among(
-    terms: Sequence[str], holding: Mapping[str, int], total: int
-) -> tuple[dict[str, float], list[str]]:
+def worth_among(terms: Sequence[str], holding: Mapping[str, int], total: int) -> tuple[dict[str, float], list[str]]:
     """The same among `total` texts, given how many are `holding` each term."""
     worth: dict[str, float] = {}
     unknown: list[str] = []
@@ -150,9 +140,7 @@ def contained(snapshot: Snapshot, words: Sequence[str]) -> set[str]:
     texts = snapshot.rows("passages", "", ["text"])["text"]
     either = "|".join(map(re.escape, words))
     texts = texts.filter(pc.match_substring_regex(texts, either, ignore_case=True))
-    return {
-        word for word in words if pc.any(pc.match_substring(texts, word, ignore_case=True)).as_py()
-    }
+    return {word for word in words if pc.any(pc.match_substring(texts, word, ignore_case=True)).as_py()}
 
 
 def name_keys(query: str, names: Sequence[Mention]) -> list[str]:
@@ -195,10 +183,7 @@ def names_read(
 
 
 def in_place_of(
-    snapshot: Snapshot,
-    worth: Mapping[str, float],
-    terms: Sequence[str],
-    named: Mapping[str, Mapping[str, str]],
+    snapshot: Snapshot, worth: Mapping[str, float], terms: Sequence[str], named: Mapping[str, Mapping[str, str]]
 ) -> tuple[dict[str, list[str]], dict[str, float]]:
     """What stands for the unknown terms of a question: {unknown term: names or words of the corpus}, and
     what their terms are worth. `named`: of `names_read`. Stems are not replaced by words: so short, they are

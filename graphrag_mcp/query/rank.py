@@ -158,9 +158,7 @@ def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
     if not copies:
         return list(ordered)
     same = lists_of((copies.get(passage.id, passage.id), passage) for passage in ordered)
-    lost = [
-        replace(passage, score=0.0, total=0.0) for _, *others in same.values() for passage in others
-    ]
+    lost = [replace(passage, score=0.0, total=0.0) for _, *others in same.values() for passage in others]
     return [*(first for first, *_ in same.values()), *lost]
 
 
@@ -174,9 +172,7 @@ def second_round(weights: Weights) -> list[tuple[Feature, float]]:
     return [*weighted(SECOND, weights), *((plugged.feature, plugged.weight) for plugged in more)]
 
 
-def scored(
-    features: Iterable[tuple[Feature, float]], question: Question, first: FirstRound
-) -> dict[str, float]:
+def scored(features: Iterable[tuple[Feature, float]], question: Question, first: FirstRound) -> dict[str, float]:
     """The sum of the weighted features of each passage."""
     found = dict.fromkeys(first.passages, 0.0)
     for feature, weight in features:
@@ -215,9 +211,7 @@ def share_of_meaning(question: Question, passages: Mapping[str, Candidate], tota
     return (1 - sum(matched) / asked) ** math.sqrt(len(matched))
 
 
-def with_meaning(
-    scores: Mapping[str, float], passages: Mapping[str, Candidate], share: float
-) -> Mapping[str, float]:
+def with_meaning(scores: Mapping[str, float], passages: Mapping[str, Candidate], share: float) -> Mapping[str, float]:
     """The scores times 1 - share, and times share how near each passage is by vector, from the middle
     candidate (0) to the nearest (the best score of the others): words are sparse, so their zero is no
     word at all; vectors are not."""
@@ -227,10 +221,7 @@ def with_meaning(
     if high <= low:
         return scores
     scale = share * (max(scores.values()) or 1.0) / (high - low)
-    return {
-        id: (1 - share) * score + scale * max(cosines.get(id, low) - low, 0.0)
-        for id, score in scores.items()
-    }
+    return {id: (1 - share) * score + scale * max(cosines.get(id, low) - low, 0.0) for id, score in scores.items()}
 
 
 # ---- a reranker ----------------------------------------------------------------------------------

@@ -75,19 +75,11 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
     candidates = found if form.every else [hit for hit in found if hit.body] or found
     top = candidates[0].score or 1.0
     kept = [
-        hit
-        for at, hit in enumerate(candidates)
-        if (hit.score >= limits.floor or not at) and hit.id not in page.full
+        hit for at, hit in enumerate(candidates) if (hit.score >= limits.floor or not at) and hit.id not in page.full
     ]
-    strong = [
-        hit for hit in kept if hit.score >= (limits.floor if limits.generous else STRONG * top)
-    ]
+    strong = [hit for hit in kept if hit.score >= (limits.floor if limits.generous else STRONG * top)]
     if form.every:
-        strong = [
-            hit
-            for hit in strong
-            if not plugins.verbatim(hit.uri) or defines(hit.raw, form.literals)
-        ]
+        strong = [hit for hit in strong if not plugins.verbatim(hit.uri) or defines(hit.raw, form.literals)]
         lines, reserved = len(found), page.room // 2
         if kept and kept[0] not in strong:  # or the next page begins with it again
             hit_line = line_of(kept[0], worth, form.literals)
@@ -100,16 +92,12 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         reserved = min(page.room // 6, 40 * min(lines, len(kept) - len(strong)))
     _in_full(page, strong, worth, form, reserved)
     left = [hit for hit in kept if hit.id not in page.full]
-    weaker = bool(
-        limits.most
-    )  # then good hits stand as lines too, and weaker ones are to be told from them
+    weaker = bool(limits.most)  # then good hits stand as lines too, and weaker ones are to be told from them
     for number, hit in enumerate(left):
         if not page.told.isdisjoint((hit.document, hit.summary)):
             hit.share = 0.0  # its best sentence says more
         cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
-        above = _unit(hit.id) in map(
-            _unit, page.citations
-        )  # then its id tells of which document it is
+        above = _unit(hit.id) in map(_unit, page.citations)  # then its id tells of which document it is
         unnamed = replace(hit, name="", begins="") if above else hit
         text = line_of(unnamed, worth, form.literals)
         if weaker and hit.score < STRONG * top:
@@ -204,9 +192,7 @@ def _joined(*parts: str) -> str:
 # ---- lines -------------------------------------------------------------------------------------------
 
 
-def show_survey(
-    page: Page, surveyed: Survey, offset: int = 0, by_time: bool = False, told: bool = False
-) -> int:
+def show_survey(page: Page, surveyed: Survey, offset: int = 0, by_time: bool = False, told: bool = False) -> int:
     """Add the lines of a survey from `offset` on: those on the question in order of worth or of time, then
     the weaker ones. With `told` a line has the summary of its text, if there is
     one. Gives how many lines had room."""

@@ -183,19 +183,12 @@ def finding_items(
 
 
 def items(
-    snapshot: Snapshot,
-    ids: Sequence[str],
-    characters: int,
-    *,
-    whole: bool = False,
-    cited: bool = False,
+    snapshot: Snapshot, ids: Sequence[str], characters: int, *, whole: bool = False, cited: bool = False
 ) -> list[Item]:
     """`- [c5] Title: summary` for each report (content ids); with its findings if `whole`, with the ids of its texts if
     `cited`."""
     rows = snapshot.served("reports", ids)
-    aliases, _ = context.resolve_references(
-        snapshot, [row["summary"] for row in rows] if cited else []
-    )
+    aliases, _ = context.resolve_references(snapshot, [row["summary"] for row in rows] if cited else [])
     found = []
     for row in rows:
         findings = map(context.finding, context.findings(row)) if whole else ()

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
 
 ENTITIES, RELATIONSHIPS, REPORTS = 10, 40, 10
-DESCRIPTION, SUMMARY = (
-    400,
-    1_500,
-)  # characters of an entity's or relationship's description, of a report's summary
+DESCRIPTION, SUMMARY = (400, 1_500)  # characters of an entity's or relationship's description, of a report's summary
 SHARES = {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Reports": 0.2}
 
 
@@ -65,9 +62,7 @@ def _entity_item(row: Row) -> Item:
     return Item(alias, f"{head}: {description}" if description else head, None, "Entities")
 
 
-def _relationships(
-    snapshot: Snapshot, chosen: Sequence[Row], filters: Filters | None
-) -> list[Item]:
+def _relationships(snapshot: Snapshot, chosen: Sequence[Row], filters: Filters | None) -> list[Item]:
     """Relationships among the chosen entities, then those to others, by weight."""
     ids = {row["id"] for row in chosen}
     listed = ", ".join(f"'{id}'" for id in sorted(ids)) or "''"

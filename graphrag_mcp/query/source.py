@@ -13,30 +13,12 @@ from graphrag_mcp import plugins
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import sending
-from graphrag_mcp.packing.budget import (
-    CHARACTERS,
-    HIGHEST,
-    Item,
-    Section,
-    Size,
-    cost,
-    one_line,
-    shorten_item,
-)
+from graphrag_mcp.packing.budget import CHARACTERS, HIGHEST, Item, Section, Size, cost, one_line, shorten_item
 from graphrag_mcp.packing.page import Page, compose, finish, room_beside
 from graphrag_mcp.query import context, note_sources, summaries, threads
 from graphrag_mcp.query.extracts import HEAD, QUERY, Extract, extracts
 from graphrag_mcp.query.hits import names_of, openings_of
-from graphrag_mcp.query.ids import (
-    IDS,
-    KINDS,
-    id_range,
-    meant_by,
-    passages_of,
-    section,
-    was_given,
-    with_neighbours,
-)
+from graphrag_mcp.query.ids import IDS, KINDS, id_range, meant_by, passages_of, section, was_given, with_neighbours
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.query.times import Times, read
 from graphrag_mcp.store.tables import Snapshot
@@ -80,9 +62,7 @@ class Part:
     def headed(self, *remarks: str) -> Item:
         """The item with its id and these remarks as its head."""
         _, _, text = self.item.text.partition("\n")
-        return replace(
-            self.item, text=f"{' '.join([f'[{self.item.id}]', *filter(None, remarks)])}\n{text}"
-        )
+        return replace(self.item, text=f"{' '.join([f'[{self.item.id}]', *filter(None, remarks)])}\n{text}")
 
     def below(self) -> Item:
         """The item as it stands below another one of its document."""
@@ -91,11 +71,7 @@ class Part:
     def beginning(self, tokens: int) -> Item:
         """The item, cut at the end of a sentence to so many tokens."""
         size = Size(max(tokens, LEAST), CHARACTERS)
-        return (
-            self.item
-            if self.item.tokens <= size.tokens
-            else shorten_item(self.headed(self.name), size)
-        )
+        return self.item if self.item.tokens <= size.tokens else shorten_item(self.headed(self.name), size)
 
     def continues(self, other: Part) -> bool:
         """Does this passage stand below the other one, without a head between them?"""
@@ -131,11 +107,7 @@ def _sections_first(snapshot: Snapshot, parts: Sequence[Part], budget: int) -> s
         return ""
     (alias,) = documents
     ids = context.numbered(snapshot, "documents", [int(alias[1:])])
-    texts = [
-        summary
-        for row in ids
-        for summary in summaries.read(snapshot, [row["id"]]).get(row["id"], ())
-    ]
+    texts = [summary for row in ids for summary in summaries.read(snapshot, [row["id"]]).get(row["id"], ())]
     lines = summaries.outline(snapshot, [summary for summary in texts if summary.place])
     page = Page(budget // 2 - HEAD)
     shown = [line for line in lines if page.add(line)]
@@ -153,9 +125,7 @@ def options(raw: bool, query: str) -> str:
     return f"{asked}{', raw=true' if raw else ''}"
 
 
-def shown(
-    parts: Sequence[Part], notes: Sequence[str], budget: int, options: str = "", intro: str = ""
-) -> SourceResult:
+def shown(parts: Sequence[Part], notes: Sequence[str], budget: int, options: str = "", intro: str = "") -> SourceResult:
     """As many passages as fit behind the intro, the first of every id before the second ones, in reading order; the
     next call has what is left. Of several ids whose first passages do not fit, the beginning of each."""
     result, name = SourceResult(hint=joined(*notes)), "Sources" if intro else ""
@@ -221,12 +191,7 @@ def _follows(item: Item, other: Item) -> bool:
 
 
 def passage_parts(
-    snapshot: Snapshot,
-    ids: Sequence[str],
-    around: int = 0,
-    raw: bool = False,
-    query: str = "",
-    budget: int = 4_000,
+    snapshot: Snapshot, ids: Sequence[str], around: int = 0, raw: bool = False, query: str = "", budget: int = 4_000
 ) -> tuple[list[Part], list[str]]:
     """The passages behind ids, each once, with `query` what bears on it; and notes on the ids."""
     references = [ids] if isinstance(ids, str) else [str(reference) for reference in ids]
@@ -283,18 +248,12 @@ def passage_parts(
 
 
 def changes(
-    snapshot: Snapshot,
-    ids: Sequence[str],
-    kept: Callable[[Fingerprint], str],
-    *,
-    max_tokens: int = 4_000,
+    snapshot: Snapshot, ids: Sequence[str], kept: Callable[[Fingerprint], str], *, max_tokens: int = 4_000
 ) -> SourceResult:
     """What the sources of notes said when they were cited, and what they say now. `kept` gives the
     text of a fingerprint, "" if it was not kept. BadInput if no id names a note."""
     budget, hint = packing.clamp_budget(max_tokens, 4_000)
-    aliases = list(
-        dict.fromkeys(alias for reference in ids[:NAMES] for alias in meant_by(snapshot, reference))
-    )
+    aliases = list(dict.fromkeys(alias for reference in ids[:NAMES] for alias in meant_by(snapshot, reference)))
     rows = [row for alias in aliases[:IDS] for row in passages_of(snapshot, alias)[:1]]
     of = dict.fromkeys(row["document_id"] for row in rows)
     found = [id for id in of if note_sources.is_note(snapshot, id)]

@@ -22,18 +22,13 @@ Row = dict[str, Any]
 # With beginnings of 4 letters and slips in words of 6, `refuse` was read as `refuel` and `firing` as `filing`.
 
 UNKNOWN, NEAREST = 6, 3  # words that are replaced; words that replace one
-LETTERS, SLIP_LETTERS = (
-    4,
-    7,
-)  # of a word that is replaced; of one with a slip, two fewer where letters are exchanged
+LETTERS, SLIP_LETTERS = (4, 7)  # of a word that is replaced; of one with a slip, two fewer where letters are exchanged
 COMMON, COMMON_SHARE = 5, 2 / 3  # letters of a common beginning; share of the longer word
 ENDING, ADDED = 5, 3  # letters of the longest ending of the question's word, and of the other
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+){0,2}")
 
 
-def nearest(
-    snapshot: Snapshot, unknown: Collection[str], known: Collection[str]
-) -> dict[str, list[tuple[str, int]]]:
+def nearest(snapshot: Snapshot, unknown: Collection[str], known: Collection[str]) -> dict[str, list[tuple[str, int]]]:
     """For each unknown term of the question the similar terms of the corpus, nearest first:
     {unknown term: [(term, number of passages), ...]}. Terms without a similar term are missing.
     `known` are the terms of the question that the corpus contains: a question that has one form
@@ -139,9 +134,7 @@ def nearest_names(snapshot: Snapshot, name: str, count: int = 5) -> list[Row]:
     rows += snapshot.full_text("entities", terms(key)[:16], ALIKE, columns).to_pylist()
     found = {row["id"]: row for row in rows}
     likeness = {id: round(alike.get(id, 0.0), 6) for id in found}
-    order = sorted(
-        found.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"])
-    )
+    order = sorted(found.values(), key=lambda row: (-likeness[row["id"]], -row["degree"], row["id"]))
     return order[:count]
 
 
@@ -155,9 +148,7 @@ def with_slips(snapshot: Snapshot, key: str) -> list[str]:
     spelled = _spelled(snapshot)
     words = key.split()
     near = [
-        (spelled.ids[at], share)
-        for at, share in _alike(key, spelled.keys)
-        if _slipped(words, spelled.keys[at].split())
+        (spelled.ids[at], share) for at, share in _alike(key, spelled.keys) if _slipped(words, spelled.keys[at].split())
     ]
     return [id for id, share in near if share == near[0][1] < 1][:NEAREST]
 

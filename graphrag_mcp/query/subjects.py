@@ -87,9 +87,7 @@ def _is_called(row: Mapping[str, Any], asked: str) -> bool:
 def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
     """Every document in which the index knows the entity, or that holds one of its names."""
     _, snapshot, kept = part
-    aliases = [
-        form for form in entity["aliases"] if not entities.holds(entity, normalise_name(form))
-    ]
+    aliases = [form for form in entity["aliases"] if not entities.holds(entity, normalise_name(form))]
     forms = [entity["title"], *aliases]
     units = snapshot.by_key("text_units", entity["text_unit_ids"], "id", ["document_id"])
     ids = sorted(set(values_of(units["document_id"])))

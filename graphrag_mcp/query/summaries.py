@@ -76,9 +76,7 @@ def terms_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, set[st
     return found
 
 
-def best(
-    snapshot: Snapshot, worth: Mapping[str, float], most: int
-) -> list[tuple[tuple[str, int, int], float]]:
+def best(snapshot: Snapshot, worth: Mapping[str, float], most: int) -> list[tuple[tuple[str, int, int], float]]:
     """The texts (document, characters from and to) whose summaries hold most of these terms, best
     first, each with its share of their worth, 0 to 1."""
     fields = _fields(snapshot)
@@ -97,10 +95,7 @@ def best(
 def of_documents(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     """The summary of each document, by content id; documents without a summary are missing."""
     return {
-        id: summary.text
-        for id, written in read(snapshot, ids).items()
-        for summary in written
-        if summary.place == 0
+        id: summary.text for id, written in read(snapshot, ids).items() for summary in written if summary.place == 0
     }
 
 
@@ -132,9 +127,7 @@ def read(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Summary]]:
 def covering(summaries: Sequence[Summary], at: int) -> Summary | None:
     """The summary of the section of a document that contains the character `at`; if there is none,
     the summary of the whole document."""
-    inside = (
-        summary for summary in summaries if summary.place and summary.start <= at < summary.end
-    )
+    inside = (summary for summary in summaries if summary.place and summary.start <= at < summary.end)
     return next(inside, next((summary for summary in summaries if summary.place == 0), None))
 
 

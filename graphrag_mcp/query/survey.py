@@ -76,9 +76,7 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     by_document = {
         (number, id): passages
         for number, source in enumerate(sources)
-        for id, passages in lists_of(
-            (passage.document_id, passage) for passage in source.passages
-        ).items()
+        for id, passages in lists_of((passage.document_id, passage) for passage in source.passages).items()
     }
     values = {
         (number, id): value * source.factor
@@ -100,10 +98,7 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     read = hits.of_ranked(sources, ranked, openings=True)
     found = [of_then(hit, filters[hit.corpus]) for hit in read]
     named = hits.naming(found, sources)
-    of_hit = {
-        (sources[number].corpus, id): (values[number, id], count)
-        for (number, id), count in each.items()
-    }
+    of_hit = {(sources[number].corpus, id): (values[number, id], count) for (number, id), count in each.items()}
     lines = _lines(named, terms_worth, of_hit)
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
@@ -131,9 +126,7 @@ def document_values(source: Source) -> dict[str, float]:
     best = sorted(scores, key=lambda id: (-round(scores[id], 9), id))[:FEEDBACK]
     shared = Counter(term for id in best for term in document_terms[id])
     # A form before its stem, as `term_worth` reads them, and in one order whatever that of a set is.
-    several = sorted(
-        (t for t, count in shared.items() if count > 1 and tells_topic(t)), reverse=True
-    )
+    several = sorted((t for t, count in shared.items() if count > 1 and tells_topic(t)), reverse=True)
     rarity, _ = term_worth(source.snapshot, several)
     weight = {term: shared[term] * rarity[term] for term in several if term in rarity}
     first = sorted(weight, key=lambda term: (-round(weight[term], 9), term))[:FEEDBACK_TERMS]
@@ -144,9 +137,7 @@ def document_values(source: Source) -> dict[str, float]:
             for id in scores
         }
     )
-    return _as_shares(
-        {id: (1 - FEEDBACK_SHARE) * scores[id] + FEEDBACK_SHARE * like[id] for id in scores}
-    )
+    return _as_shares({id: (1 - FEEDBACK_SHARE) * scores[id] + FEEDBACK_SHARE * like[id] for id in scores})
 
 
 def _terms_of(passages: Iterable[Ranked]) -> set[str]:
@@ -154,9 +145,7 @@ def _terms_of(passages: Iterable[Ranked]) -> set[str]:
 
 
 def _fading(scores: Iterable[float]) -> float:
-    return math.fsum(
-        score * FADING**place for place, score in enumerate(sorted(scores, reverse=True))
-    )
+    return math.fsum(score * FADING**place for place, score in enumerate(sorted(scores, reverse=True)))
 
 
 def _as_shares(values: Mapping[str, float]) -> dict[str, float]:
@@ -192,16 +181,11 @@ def best_line(hit: Hit, worth: hits.Worth, most: int = 1) -> Line | None:
     """The sentences of a passage that say most on these terms, at most `most`, in their order on
     one line. None if no sentence contains any of the terms, and for lines of a plug-in's kind."""
     found = [] if plugins.verbatim(hit.uri) else quote.quotes(hit.body, worth, most)
-    found = [
-        quotation
-        for quotation in found
-        if quotation.share and quotation.score >= AGAIN * found[0].score
-    ]
+    found = [quotation for quotation in found if quotation.share and quotation.score >= AGAIN * found[0].score]
     if not found:
         return None
     quotations = [
-        quote.with_speaker(hit.body, quotation)
-        for quotation in sorted(found, key=lambda quotation: quotation.start)
+        quote.with_speaker(hit.body, quotation) for quotation in sorted(found, key=lambda quotation: quotation.start)
     ]
     room = quote.LONGEST - len(hit.begins)  # the line is not longer than that of a title
     text = GAP.join(quote.clipped(quotation.text, worth, room) for quotation in quotations)

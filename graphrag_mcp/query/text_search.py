@@ -29,14 +29,7 @@ from graphrag_mcp.query.literals import (
 )
 from graphrag_mcp.query.notes import joined, length_note, listed
 from graphrag_mcp.query.plugin import defines
-from graphrag_mcp.query.question import (
-    MARKS,
-    QUERY_CHARACTERS,
-    Question,
-    contained,
-    no_form_occurs,
-    term_worth,
-)
+from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, Question, contained, no_form_occurs, term_worth
 from graphrag_mcp.query.rank import Ranked, Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Form
 from graphrag_mcp.query.request import Request
@@ -72,12 +65,7 @@ class Matches(NamedTuple):
 
 
 def search_text(
-    snapshot: Snapshot,
-    query: str,
-    *,
-    max_tokens: int = DEFAULT_TOKENS,
-    cursor: str = "",
-    filters: Sequence[str] = (),
+    snapshot: Snapshot, query: str, *, max_tokens: int = DEFAULT_TOKENS, cursor: str = "", filters: Sequence[str] = ()
 ) -> SearchResult:
     """Full text over the passages. What is in quotes must occur literally (case, width aside)."""
     request = Request(query, max_tokens, cursor, filters, beside=0)
@@ -108,12 +96,7 @@ def search(corpora: Sequence[local.Corpus], request: Request) -> SearchResult:
             result.hint = joined(result.hint, f"In {name}: {message}" if name else message)
     sources = [
         # A note that holds what stands in quotes is a hit as any other.
-        Source(
-            snapshot,
-            ranking,
-            name,
-            notes=frozenset() if literals else notes_apart(snapshot, ranking.passages),
-        )
+        Source(snapshot, ranking, name, notes=frozenset() if literals else notes_apart(snapshot, ranking.passages))
         for name, snapshot, ranking in found
     ]
     missing = [word for word in nowhere[0] if all(word in words for words in nowhere)]

@@ -174,9 +174,7 @@ class Times:
         here = tuple(Anchor(at - start, day, until - start) for at, day, until in self.anchors)
         return tuple(
             replace(
-                expression,
-                char_start=expression.char_start + self.start,
-                char_end=expression.char_end + self.start,
+                expression, char_start=expression.char_start + self.start, char_end=expression.char_end + self.start
             )
             for expression in _expressions(self.text, here, self.day_first)
         )
@@ -206,9 +204,7 @@ class Times:
         state, and those on which parts that speak of no time were written or spoken."""
         spans = (part for part in self.parts() if part[2])
         at = [expression.char_start for expression in self.when]
-        silent = dict.fromkeys(
-            day for a, b, day in spans if not any(a <= place < b for place in at)
-        )
+        silent = dict.fromkeys(day for a, b, day in spans if not any(a <= place < b for place in at))
         heads = (anchor.day for anchor in self.anchors if anchor.until > self.start)
         silent |= dict.fromkeys(day.isoformat() for day in heads if day)
         return (*self.when, *(When(-1, -1, day, day, "document", day) for day in silent))

@@ -59,17 +59,13 @@ def beginning(snapshot: Snapshot, id: str) -> str:
     return readable(text)
 
 
-def lines(
-    snapshot: Snapshot, ids: Sequence[str], kept: Filters | None, by_topic: bool
-) -> list[Shown]:
+def lines(snapshot: Snapshot, ids: Sequence[str], kept: Filters | None, by_topic: bool) -> list[Shown]:
     """A line for each title, in the order of `ids` or below their topics, the largest topic first. Documents
     without a title share a line where their texts are equal. Of a title that more than VERSIONS documents have, each
     has a line, with its path."""
     facts, equal = times.documents(snapshot), equal_documents(snapshot)
     untitled = {id for id in ids if hits.untitled(facts[id])}
-    same = lists_of(
-        (equal.get(id, id) if id in untitled else facts[id].title.casefold(), id) for id in ids
-    )
+    same = lists_of((equal.get(id, id) if id in untitled else facts[id].title.casefold(), id) for id in ids)
     first = context.first_ids(snapshot, ids)
     names = hits.names_of(snapshot)
     suffixes = {PurePosixPath(names[id]).suffix for id in untitled}
@@ -98,9 +94,7 @@ def lines(
     return [*found, *(shown[id] for id in ids if id in shown)]
 
 
-def _below(
-    snapshot: Snapshot, topic: topics.Topic, kept: Filters | None, number: int, title: Shown
-) -> str:
+def _below(snapshot: Snapshot, topic: topics.Topic, kept: Filters | None, number: int, title: Shown) -> str:
     topics.describe(snapshot, topic, kept)
     return f"[c{topic.n}] {topic.title}, {counted(number, 'documents')}:\n{title()}"
 
@@ -108,8 +102,6 @@ def _below(
 def _untitled(snapshot: Snapshot, id: str, files: str, otherwise: str) -> str:
     """`- note, copy: how it begins`: the names of files are ids too. A text without words has the line of a title."""
     text = beginning(snapshot, id)
-    room = (
-        BEGINS // 2 if holds_cjk(text[:BEGINS]) else BEGINS
-    )  # such characters say as much as two letters
+    room = BEGINS // 2 if holds_cjk(text[:BEGINS]) else BEGINS  # such characters say as much as two letters
     begins = quote.lead(text, room)
     return f"- {files}: {one_line(begins, room)}" if begins else otherwise

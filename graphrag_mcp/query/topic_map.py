@@ -60,9 +60,7 @@ def _add_map(page: Page, part: Part, level: int, first: int) -> tuple[list[str],
         of = f" in corpus {corpus}" if corpus else ""
         rows = "" if total == len(documents) else " In shares the rows of a sheet count as one."
         titles = "" if kept is not None or len(documents) < MANY else title_list.advice(snapshot)
-        page.add(
-            f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n"
-        )
+        page.add(f"{counted(len(documents), 'documents')} on {counted(len(found), 'topics')}{of}.{rows}{titles}\n")
     shown: list[str] = []
     reserve = min(len(found) * LISTED, page.room // 4)  # for the rest, by title
     page.room -= reserve

@@ -47,9 +47,7 @@ class Topic:
     names: list[str] = field(default_factory=list)
     title: str = ""
     said: list[tuple[str, Citation]] = field(default_factory=list)
-    central: list[str] = field(
-        default_factory=list
-    )  # the best passage of each document, by content id
+    central: list[str] = field(default_factory=list)  # the best passage of each document, by content id
 
 
 @dataclass(slots=True)
@@ -80,16 +78,11 @@ def number_of(known: Counts, documents: Iterable[str]) -> int:
     return len({known.sheets.get(document, document) for document in documents})
 
 
-def listed(
-    snapshot: Snapshot, topics: Sequence[Topic], kept: Filters | None, prefix: str = ""
-) -> str:
+def listed(snapshot: Snapshot, topics: Sequence[Topic], kept: Filters | None, prefix: str = "") -> str:
     """`Latin America [c64], 3 documents; ...`"""
     for topic in topics:
         describe(snapshot, topic, kept)
-    return "; ".join(
-        f"{topic.title} [{prefix}c{topic.n}], {counted(len(topic.main), 'documents')}"
-        for topic in topics
-    )
+    return "; ".join(f"{topic.title} [{prefix}c{topic.n}], {counted(len(topic.main), 'documents')}" for topic in topics)
 
 
 def topic_of(snapshot: Snapshot, id: str) -> tuple[Topic, str]:
@@ -198,9 +191,7 @@ def of_level(snapshot: Snapshot, level: int, kept: Filters | None = None) -> lis
     return sorted(found.values(), key=order)
 
 
-def describe(
-    snapshot: Snapshot, topic: Topic, kept: Filters | None = None, corpus: str = ""
-) -> None:
+def describe(snapshot: Snapshot, topic: Topic, kept: Filters | None = None, corpus: str = "") -> None:
     """Fill in what is characteristic of a topic, among its text units that pass the filters."""
     known, snapshot, key = count(snapshot), snapshot.whole, f"{corpus}/{topic.id}"
     if kept is None and (done := known.described.get(key)) is not None:
@@ -236,10 +227,7 @@ def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     Documents come first whose summaries contain most of the terms that are typical of the topic."""
     worth = _worth(report)
     summary_terms = summaries.terms_of(snapshot, topic.main)
-    value = {
-        id: math.fsum(worth[term] for term in terms & worth.keys())
-        for id, terms in summary_terms.items()
-    }
+    value = {id: math.fsum(worth[term] for term in terms & worth.keys()) for id, terms in summary_terms.items()}
     order = sorted(value, key=lambda id: (-round(value[id], 9), id))
     written = summaries.of_documents(snapshot, order)
     first, facts = context.first_ids(snapshot, order), times.documents(snapshot)

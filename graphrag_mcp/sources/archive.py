@@ -111,9 +111,7 @@ def bare(element: Element) -> None:
         element.set(local(key), element.attrib.pop(key))
 
 
-def links(
-    archive: zipfile.ZipFile, part: str, external: bool = False
-) -> dict[str, tuple[str, str]]:
+def links(archive: zipfile.ZipFile, part: str, external: bool = False) -> dict[str, tuple[str, str]]:
     """The relationships of a part of an Office file (ECMA-376 part 2, 9.3): id -> (kind, name of the part).
     `external`: those to addresses, with the address."""
     folder, _, name = part.rpartition("/")

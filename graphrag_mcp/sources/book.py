@@ -31,13 +31,10 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     package = tree(parts, path)
     if not package.tag:
         raise ReadError("it is damaged, or no epub file")
-    if archive.part(parts, "META-INF/encryption.xml") and archive.part(
-        parts, "META-INF/rights.xml"
-    ):
+    if archive.part(parts, "META-INF/encryption.xml") and archive.part(parts, "META-INF/rights.xml"):
         raise ReadError("it is protected against copying")
     items = {
-        item.get("id", ""): normpath(join(path, "..", unquote(item.get("href", ""))))
-        for item in package.iter("item")
+        item.get("id", ""): normpath(join(path, "..", unquote(item.get("href", "")))) for item in package.iter("item")
     }
     spine = [items.get(entry.get("idref", ""), "") for entry in package.iter("itemref")]
     writer = Writer()
@@ -91,9 +88,7 @@ def unpacked(data: bytes, suffix: str) -> Iterator[Attachment | NotRead]:
                 if inside.startswith(("/", "../")):
                     yield NotRead(entry.name, "its name leads out of the archive")
                 elif entry.size > left:
-                    yield NotRead(
-                        entry.name, f"with it the archive {_TOO_MUCH.removeprefix('it ')}"
-                    )
+                    yield NotRead(entry.name, f"with it the archive {_TOO_MUCH.removeprefix('it ')}")
                 elif entry.isfile() and (stream := files.extractfile(entry)):
                     left -= entry.size
                     yield Attachment(inside, stream.read())

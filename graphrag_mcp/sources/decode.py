@@ -121,11 +121,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     sample = data[start : start + SAMPLE]
     guesses = {
         guess["encoding"]: guess["confidence"]
-        for guess in detect_all(
-            sample, ignore_threshold=True, compat_names=False, include_encodings=_LEGACY
-        )
-        if guess["encoding"] in _LEGACY
-        and not _mixes_scripts(sample.decode(guess["encoding"], "replace"))
+        for guess in detect_all(sample, ignore_threshold=True, compat_names=False, include_encodings=_LEGACY)
+        if guess["encoding"] in _LEGACY and not _mixes_scripts(sample.decode(guess["encoding"], "replace"))
     }
     if guesses:
         best = max(guesses, key=lambda name: guesses[name])
@@ -136,21 +133,16 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 _BASE64 = re.compile(
-    r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$",
-    re.MULTILINE,
+    r"^(?=[^\n]*[A-Z])(?=[^\n]*[a-z])(?=[^\n]*[0-9+/])[ \t]*[A-Za-z0-9+/]{40,}={0,2}[ \t]*$", re.MULTILINE
 )
-_BASE64_BLOCK = re.compile(
-    rf"{_BASE64.pattern}(?:\n[ \t]*[A-Za-z0-9+/]+={{0,2}}[ \t]*$)?", re.MULTILINE
-)
+_BASE64_BLOCK = re.compile(rf"{_BASE64.pattern}(?:\n[ \t]*[A-Za-z0-9+/]+={{0,2}}[ \t]*$)?", re.MULTILINE)
 CODED = 0.5  # of a text that may be base64; of a page with a picture in it less is
 
 
 def refuse_base64(text: str) -> None:
     """ReadError for a text of which most is base64."""
     sample = text[:200_000]
-    if len(sample) >= 200 and sum(
-        len(match[0]) for match in _BASE64.finditer(sample)
-    ) > CODED * len(sample):
+    if len(sample) >= 200 and sum(len(match[0]) for match in _BASE64.finditer(sample)) > CODED * len(sample):
         raise ReadError("it is mostly base64: decode it first")
 
 
@@ -173,9 +165,7 @@ def _mixes_scripts(text: str) -> bool:
     unspaced = sum(length for length in runs if length > 1) * 2 >= sum(runs)
     return any(
         not (unspaced and _UNSPACED.match(letter))
-        and not unicodedata.name(letter, "LATIN").startswith(
-            ("LATIN", "MICRO", "FEMININE", "MASCULINE")
-        )
+        and not unicodedata.name(letter, "LATIN").startswith(("LATIN", "MICRO", "FEMININE", "MASCULINE"))
         for word in set(_WORD_OF_ASCII.findall(text))
         for letter in word
     )
@@ -240,9 +230,7 @@ _LARGER = {
     "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "big5": "big5hkscs",
 }  # fmt: skip
 # Encodings with several bytes a character, in which short texts may be valid UTF-8 as well.
-WIDE = frozenset(
-    "gb18030 hz big5hkscs cp932 cp949 euc_jp utf-7 utf-16 utf-16-le utf-16-be utf-32".split()
-)
+WIDE = frozenset("gb18030 hz big5hkscs cp932 cp949 euc_jp utf-7 utf-16 utf-16-le utf-16-be utf-32".split())
 
 
 def web_encoding(name: str) -> str:
@@ -267,9 +255,7 @@ def decode_as(data: bytes, encoding: str) -> tuple[str, dict[str, Any]]:
     return clean(text), {} if encoding == "utf-8" else {"encoding": encoding}
 
 
-_HEADINGS = re.compile(
-    r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE
-)
+_HEADINGS = re.compile(r"^(#{1,6})[ \t]{1,4}(\S[^\n]{0,200})$|^(\S[^\n]{0,120})\n(={3,}|-{3,})[ \t]*$", re.MULTILINE)
 _NO_WORDS = re.compile(r"\A(?:[ \t]*+(?:(?:[-=*_]{3,}|<!--[^\n]{0,80}-->)[ \t]*+)?\n)*+")
 # A tag of HTML, or code in backticks, in which none is looked for.
 _TAG = re.compile(
@@ -281,9 +267,7 @@ _FENCE = re.compile(r"^(```|~~~)", re.MULTILINE)
 _KEY_VALUE = re.compile(r"([A-Za-z_][\w -]{0,60})[ \t]*:(?:[ \t]+(.*))?$")
 # A value of YAML, which may be a list or stand in quotes, in both of which `#` begins no comment.
 _VALUE = re.compile(r"""(\[.*?\]|"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+'|.*?)(?:\s+#.*)?""")
-_SPOKEN = re.compile(
-    r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M
-)
+_SPOKEN = re.compile(r"^(?:[\[(]?\d{1,2}:\d\d(?::\d\d)?[\])]?[ \t]|[^\W\d_][\w .'-]{0,30}[:：])[ \t]*\S", re.M)
 SPEECH = 2_000  # characters in which two more lines begin with who speaks, or when
 TITLE_AREA = 2_000  # characters in which a heading is looked for: one far down names a part
 MATTER = 20_000  # ... and in which front matter must end

@@ -81,8 +81,7 @@ def _moved(
     """Of the sources whose folder is missing those that were found again, by names and hashes of
     their files; and what is to be said. `sure`: the caller says that what is missing is to leave."""
     files = {
-        label: [(_name(uri), sha) for uri, sha in hashes.items() if uri.startswith(f"{label}/")]
-        for label in missing
+        label: [(_name(uri), sha) for uri, sha in hashes.items() if uri.startswith(f"{label}/")] for label in missing
     }
     names = {name for old in files.values() for name, _ in old}
     same = [file for file in found.files if _name(file.uri) in names]
@@ -154,11 +153,7 @@ class Plan:
 
 
 def make(
-    folder: Path,
-    manifest: Manifest | None,
-    request: IndexRequest,
-    settings: Settings,
-    edits: Overlay | None = None,
+    folder: Path, manifest: Manifest | None, request: IndexRequest, settings: Settings, edits: Overlay | None = None
 ) -> Plan:
     """Walk and hash; raises BadInput where too much would go at once."""
     live: dict[str, dict[str, Any]] = {}
@@ -369,16 +364,10 @@ def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
     """The days of commits that the index holds, by uri of the file."""
     rows = live_documents(folder, manifest, ["uri", "metadata"]).to_pylist()
     metadata_of = {row["uri"]: json.loads(row["metadata"] or "{}") for row in rows}
-    return {
-        uri: str(metadata[COMMITTED])
-        for uri, metadata in metadata_of.items()
-        if COMMITTED in metadata
-    }
+    return {uri: str(metadata[COMMITTED]) for uri, metadata in metadata_of.items() if COMMITTED in metadata}
 
 
-def changes(
-    folder: Path, manifest: Manifest, settings: Settings, below: str = ""
-) -> dict[str, list[str]]:
+def changes(folder: Path, manifest: Manifest, settings: Settings, below: str = "") -> dict[str, list[str]]:
     """Uris of files that are new, changed or deleted since the index was made, of those that could not be
     read then and are the same, and of those of which pictures were left out; nothing is read but to be hashed. Of a source whose folder is gone every
     file counts as deleted. `below`: a folder without links, and only files in it."""
@@ -489,9 +478,7 @@ def edits(
         yield from _of_file(plan, [document], [], again)
 
 
-def _of_file(
-    plan: Plan, documents: list[Document], before: list[str], again: Set[str]
-) -> Iterator[Edit]:
+def _of_file(plan: Plan, documents: list[Document], before: list[str], again: Set[str]) -> Iterator[Edit]:
     now = set()
     for document in documents:
         now.add(document.uri)

@@ -36,12 +36,8 @@ class Document:
 
     def __post_init__(self) -> None:
         if PLACES in self.metadata or LINKS in self.metadata:
-            renamed = {
-                key.strip(): self.metadata[key] for key in (PLACES, LINKS) if key in self.metadata
-            }
-            others = {
-                key: value for key, value in self.metadata.items() if key not in (PLACES, LINKS)
-            }
+            renamed = {key.strip(): self.metadata[key] for key in (PLACES, LINKS) if key in self.metadata}
+            others = {key: value for key, value in self.metadata.items() if key not in (PLACES, LINKS)}
             object.__setattr__(self, "metadata", renamed | others)
 
     @property

@@ -43,9 +43,7 @@ def _names(parts: ZipFile) -> Iterator[str]:
     for entry in parts.namelist():
         folder, _, name = entry.rpartition("/_rels/")
         if name.endswith(".rels") and folder and not folder.endswith("/charts"):
-            for kind, path in archive.links(
-                parts, f"{folder}/{name.removesuffix('.rels')}"
-            ).values():
+            for kind, path in archive.links(parts, f"{folder}/{name.removesuffix('.rels')}").values():
                 if kind in ("package", "oleObject"):
                     yield path
 

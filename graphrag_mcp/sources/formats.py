@@ -21,15 +21,7 @@ from typing import Any
 from graphrag_mcp.sources import archive, ocr
 from graphrag_mcp.sources.book import epub, unpacked, zipped
 from graphrag_mcp.sources.cards import cards
-from graphrag_mcp.sources.decode import (
-    ReadError,
-    clean,
-    decode,
-    front_matter,
-    refuse_base64,
-    utc,
-    why_not,
-)
+from graphrag_mcp.sources.decode import ReadError, clean, decode, front_matter, refuse_base64, utc, why_not
 from graphrag_mcp.sources.document import PROSE
 from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.html import read_html, readable
@@ -39,29 +31,11 @@ from graphrag_mcp.sources.opendocument import opendocument
 from graphrag_mcp.sources.outlook import msg
 from graphrag_mcp.sources.pdf import pdf
 from graphrag_mcp.sources.pictures import pictures
-from graphrag_mcp.sources.piece import (
-    SAMPLE,
-    Attachment,
-    NotRead,
-    Picture,
-    Piece,
-    header_row,
-    is_number,
-    tables,
-)
+from graphrag_mcp.sources.piece import SAMPLE, Attachment, NotRead, Picture, Piece, header_row, is_number, tables
 from graphrag_mcp.sources.rtf import rtf
 from graphrag_mcp.sources.sheets import xlsx
 from graphrag_mcp.sources.subtitles import subtitles
-from graphrag_mcp.sources.walk import (
-    HEAD,
-    SECRET,
-    distinct,
-    kind_of,
-    ocr_installed,
-    secret,
-    start_reason,
-    suffix_of,
-)
+from graphrag_mcp.sources.walk import HEAD, SECRET, distinct, kind_of, ocr_installed, secret, start_reason, suffix_of
 from graphrag_mcp.types import is_object
 
 UNPACKED = 500_000_000  # a Parquet file that holds more than this is taken for a bomb
@@ -74,8 +48,7 @@ NESTED = "its JSON is nested too deeply"
 # ---- text -----------------------------------------------------------------------------------------
 
 _MAIL = re.compile(
-    r"(?:[A-Za-z][A-Za-z0-9-]*:.*\n(?:[ \t].*\n)*)*?(?:Content-Transfer-Encoding|MIME-Version):",
-    re.IGNORECASE,
+    r"(?:[A-Za-z][A-Za-z0-9-]*:.*\n(?:[ \t].*\n)*)*?(?:Content-Transfer-Encoding|MIME-Version):", re.IGNORECASE
 )
 
 
@@ -372,9 +345,7 @@ def _joined(lines: Any) -> str:
 
 def _alone(values: Mapping[str, Any]) -> Piece | None:
     """The document of a file's only object: a text, and a title or nothing that a row loses."""
-    texts = {
-        name: value for name, value in values.items() if isinstance(value, str) and value.strip()
-    }
+    texts = {name: value for name, value in values.items() if isinstance(value, str) and value.strip()}
     names = {name.strip().casefold() for name in texts}
     tables = (value for value in values.values() if value and isinstance(value, dict | list))
     nested = any(_plain(table) is None for table in tables)
@@ -467,9 +438,7 @@ def _with_blocks(root: archive.Element) -> set[archive.Element]:
         if mixed or (element.text or "").strip() or not worded.isdisjoint(element):
             worded.add(element)
         beside = any(
-            worded.issuperset(pair)
-            and not gap.strip()
-            and (not mixed or "\n" in gap or pair[0].tag == pair[1].tag)
+            worded.issuperset(pair) and not gap.strip() and (not mixed or "\n" in gap or pair[0].tag == pair[1].tag)
             for pair in pairwise(element)
             for gap in [pair[0].tail or ""]
         )
@@ -522,9 +491,7 @@ Reader = Callable[[bytes, str], Iterator[Piece | Attachment | NotRead]]
 
 def _with_objects(reader: Reader) -> Reader:
     """A reader that also gives the files in a file of Office."""
-    return lambda data, suffix: chain(
-        reader(data, suffix), embedded(data, suffix) if data.startswith(b"PK") else ()
-    )
+    return lambda data, suffix: chain(reader(data, suffix), embedded(data, suffix) if data.startswith(b"PK") else ())
 
 
 # suffix -> function; what is not named here is read as it is written.
@@ -590,9 +557,7 @@ def pieces(
             raise
 
 
-def _inside(
-    found: Attachment, key: str, depth: int, described: bool
-) -> Iterator[Piece | NotRead | Picture]:
+def _inside(found: Attachment, key: str, depth: int, described: bool) -> Iterator[Piece | NotRead | Picture]:
     """`key`: the name, which another file may have as well, with a number where one had it before."""
     name = found.name.rpartition("/")[2]
     suffix = suffix_of(name)

@@ -150,9 +150,7 @@ def _history(git: str, repository: Repository, names: Mapping[str, str]) -> dict
         began = _prepared(scratch, repository)
         # Letters beyond ASCII may be composed otherwise there.
         limits = ["--", folder] if folder and folder.isascii() else []
-        with _running(
-            git, scratch, repository, "ls-tree", "-r", "-z", repository.head, *limits
-        ) as out:
+        with _running(git, scratch, repository, "ls-tree", "-r", "-z", repository.head, *limits) as out:
             blobs = {name: blob for name, blob in _listed(out) if name in names}
         form = ["--raw", "-z", "--no-abbrev", "--no-renames", "-c", "--date=short"]
         form += ["--format=%H %ad", repository.head, *limits]

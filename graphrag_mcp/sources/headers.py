@@ -13,9 +13,7 @@ from graphrag_mcp.sources.decode import SHIFTED, WIDE, decode, web_encoding
 
 IDS = re.compile(r"<([^<>\s]{1,250})>")  # of mails
 _CHARSET = re.compile(r"=\?([\w.:-]{1,40})(?=(?:\*[\w-]{1,20})?\?[bBqQ]\?)")
-_SURNAME_FIRST = re.compile(
-    r"(?P<last>[^\W\d_][^,()]{0,40}), (?P<first>[^\W\d_][^,()]{0,40}?)(?P<rest> \(.{1,60}\))?"
-)
+_SURNAME_FIRST = re.compile(r"(?P<last>[^\W\d_][^,()]{0,40}), (?P<first>[^\W\d_][^,()]{0,40}?)(?P<rest> \(.{1,60}\))?")
 
 
 def header(message: Message, name: str) -> str:
@@ -82,9 +80,7 @@ def _turned(name: str, address: str = "") -> str:
     name = name.strip("\0 ")
     name = name[1:-1] if len(name) > 2 and name[0] == name[-1] == "'" else name
     found = _SURNAME_FIRST.fullmatch(name)
-    if not found or _letters(address.rpartition("@")[0]) != _letters(
-        found["first"] + found["last"]
-    ):
+    if not found or _letters(address.rpartition("@")[0]) != _letters(found["first"] + found["last"]):
         return name
     return f"{found['first']} {found['last']}{found['rest'] or ''}"
 

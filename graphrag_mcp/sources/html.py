@@ -24,9 +24,7 @@ _BLOCK = frozenset(
     "select summary table tbody text tfoot thead tr ul".split()
 )
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_GAP = _HEADINGS | frozenset(
-    "p table ul ol dl pre blockquote section article div hr iframe".split()
-)
+_GAP = _HEADINGS | frozenset("p table ul ol dl pre blockquote section article div hr iframe".split())
 # What stands around the main text of a page (WHATWG HTML, 4.3); inside of it these are content.
 _AROUND = frozenset(("header", "footer", "aside"))
 _MAIN = frozenset(("main", "article"))
@@ -37,9 +35,7 @@ _UNREAD = frozenset("button canvas datalist noscript rp rt script style template
 _DRAWN = frozenset(("text", "foreignobject"))
 _UNDRAWN = frozenset("clippath defs desc marker mask metadata pattern symbol".split())
 # Types of inputs whose value is shown (WHATWG HTML, 4.10.5.1).
-_SHOWN = frozenset(
-    " text search tel url email date month week time datetime-local number".split(" ")
-)
+_SHOWN = frozenset(" text search tel url email date month week time datetime-local number".split(" "))
 # Around the number of a link, in front of its first word, until its place is known: no character (Unicode 23.7).
 _MARK = "\ufdd0"
 QUOTE = "\ufdd1"  # begins the lines of a quotation in a mail
@@ -52,9 +48,7 @@ LEAST = 0.25  # of a page's text that its main text must be; with less the whole
 _UNSEEN = re.compile(r"display\s*:\s*none")
 _SPACE = re.compile(r"[ \t\n\f]+")
 DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
-_DATES = (
-    "article:published_time datepublished dc.date dcterms.created dcterms.date date pubdate".split()
-)
+_DATES = "article:published_time datepublished dc.date dcterms.created dcterms.date date pubdate".split()
 _AUTHORS = "author article:author dc.creator dcterms.creator".split()
 
 
@@ -464,16 +458,10 @@ class _Writer:
         whole = sum(len(part.text) for part in parts)
         has_main = not every and any(part.inside.main for part in parts)
         kept = [
-            part
-            for part in parts
-            if not part.inside.menu and (every or part.inside.main or not part.inside.around)
+            part for part in parts if not part.inside.menu and (every or part.inside.main or not part.inside.around)
         ]
         if has_main:  # beside it stand other articles, related links, comments
-            kept = [
-                part
-                for part in kept
-                if part.inside.main or part.links * 2 < len(part.text) or not part.text
-            ]
+            kept = [part for part in kept if part.inside.main or part.links * 2 < len(part.text) or not part.text]
         kept = _without_menus(kept)
         if sum(len(part.text) for part in kept) < LEAST * whole:
             kept = parts
@@ -498,12 +486,7 @@ class _Writer:
                 seen.add(number)
                 link = self._pages[number]
                 words = " ".join("".join(link.words).split())
-                yield (
-                    start,
-                    start + len(words) * text.startswith(words, start),
-                    link.page,
-                    link.part,
-                )
+                yield (start, start + len(words) * text.startswith(words, start), link.page, link.part)
 
 
 def _without_menus(parts: list[_Part]) -> list[_Part]:

@@ -16,9 +16,7 @@ from graphrag_mcp.sources.html import QUOTE
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece, Writer, tidy
 
 # "Re:", "AW:", "SV:" ...: two to four letters, or what Chinese and Japanese programs write.
-_REPLY = re.compile(
-    r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE
-)
+_REPLY = re.compile(r"\s*(?:re|aw|antw|sv|vs|res|rif|ref|odp|ynt|回复|回覆|返信)(?:\[\d+\])?\s*[:：]", re.IGNORECASE)
 _QUOTED = re.compile(rf"[ \t]*[>＞{QUOTE}]")
 _MARKS = re.compile(rf"^[ \t>＞{QUOTE}]+", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]+")
@@ -81,9 +79,7 @@ class Mail:
         return tidy(unquoted.replace(QUOTE, ">")) or whole
 
 
-def written(
-    mail: Mail, key: str = "", earlier: Sequence[Mail] = ()
-) -> Iterator[Piece | Attachment | NotRead]:
+def written(mail: Mail, key: str = "", earlier: Sequence[Mail] = ()) -> Iterator[Piece | Attachment | NotRead]:
     """The mail as a document, what of it is not read, and what is attached to it. `earlier`: mails before it in its
     thread."""
     inner = [(each, each.subject or f"mail {number}") for number, each in enumerate(mail.mails, 1)]

@@ -32,9 +32,7 @@ CANVAS = "canvas"  # Obsidian's boards, which are read as Markdown
 INLINE_TEXT = "text:"  # what the uris of texts without a file begin with
 BLOCK = 500  # characters that are counted at once
 # The characters of a tag are those of Obsidian: no blank, no punctuation but - _ and /. A number is no tag.
-_TAG = re.compile(
-    r"#(?![0-9]+(?:[\s!-,.:-@\[-^`{-~]|\Z))((?:[^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f]){1,200})"
-)
+_TAG = re.compile(r"#(?![0-9]+(?:[\s!-,.:-@\[-^`{-~]|\Z))((?:[^\s!-,.:-@\[-^`{-~\u2000-\u206f\u2e00-\u2e7f]){1,200})")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")  # https:, mailto:, C:
 # A comment of Obsidian; code is passed over, since `%%` begins comments and cells in several languages.
 _COMMENT = re.compile(
@@ -74,9 +72,7 @@ def page_of(href: str, base: str = "") -> tuple[str, str] | None:
     if not path or _ADDRESS.match(href.strip()) or _ADDRESS.match(base.strip()):
         return None
     path = posixpath.join(posixpath.dirname(_path_of(base)), path)
-    return f"{path}index.html" if path.endswith("/") else path, unquote(
-        part.strip(), errors="replace"
-    )
+    return f"{path}index.html" if path.endswith("/") else path, unquote(part.strip(), errors="replace")
 
 
 def _path_of(href: str) -> str:
@@ -118,9 +114,7 @@ def tags(metadata: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for key in ("tags", "tag"):
         value = metadata.get(key)
-        found += (
-            listed(value) if isinstance(value, list) else str(value or "").replace(",", " ").split()
-        )
+        found += listed(value) if isinstance(value, list) else str(value or "").replace(",", " ").split()
     return list(dict.fromkeys(tag for text in found if (tag := text.strip("#\"' "))))
 
 
@@ -207,9 +201,7 @@ def _of_matter(text: str, matter: Mapping[str, Any]) -> Iterator[Link]:
     at = key.end() if key else 0
     for tag in tags(matter):
         found = text.find(tag, at)
-        yield (
-            Link(TAG, tag, "", at, at) if found < 0 else Link(TAG, tag, "", found, found + len(tag))
-        )
+        yield (Link(TAG, tag, "", at, at) if found < 0 else Link(TAG, tag, "", found, found + len(tag)))
 
 
 def _characters(text: str) -> Callable[[int], int]:

@@ -113,10 +113,7 @@ def mhtml(data: bytes, suffix: str) -> Iterator[Piece]:
 
 def _parsed(data: bytes) -> Mail:
     message = email.message_from_bytes(data, policy=email.policy.default)
-    mail = Mail(
-        subject=header(message, "Subject"),
-        id="".join(IDS.findall(header(message, "Message-ID"))[:1]),
-    )
+    mail = Mail(subject=header(message, "Subject"), id="".join(IDS.findall(header(message, "Message-ID"))[:1]))
     mail.sender, mail.to, mail.cc = (people(message, name) for name in ("From", "To", "Cc"))
     mail.date = day(header(message, "Date"))
     earlier = " ".join(header(message, name) for name in ("References", "In-Reply-To"))
@@ -139,9 +136,7 @@ def _parsed(data: bytes) -> Mail:
 Texts = dict[str, list[str]]  # bodies by their kind: plain, html, packed (in winmail.dat)
 
 
-def _collect(
-    part: Message, mail: Mail, texts: Texts, depth: int, in_alternative: bool = False
-) -> None:
+def _collect(part: Message, mail: Mail, texts: Texts, depth: int, in_alternative: bool = False) -> None:
     """Put the parts of a mail where they belong: into its texts, or to what is attached to it."""
     kind, name = part.get_content_type(), _file_name(part)
     attached = part.get_content_disposition() == "attachment"
@@ -155,9 +150,7 @@ def _collect(
         and kind not in _SUFFIXES
         and not attached
         and not name
-        and (
-            kind in _BODIES or not in_alternative or not any(map(str.strip, chain(*texts.values())))
-        )
+        and (kind in _BODIES or not in_alternative or not any(map(str.strip, chain(*texts.values()))))
     ):
         _collect_body(part, mail, texts)
     elif kind in ("application/pkcs7-mime", "application/x-pkcs7-mime"):
@@ -271,10 +264,7 @@ def _signed(data: bytes) -> bytes:
 def _of_alternatives(alternatives: dict[str, list[str]]) -> list[str]:
     """The plain text where it holds all terms of the page as often, as it does of the same text; the page where it
     holds all of the plain text; else the plain text, and the cells and sentences of the page that it lacks."""
-    plain, page = (
-        Counter(terms(without_addresses("\n".join(alternatives[name])), ""))
-        for name in ("plain", "html")
-    )
+    plain, page = (Counter(terms(without_addresses("\n".join(alternatives[name])), "")) for name in ("plain", "html"))
     if plain and page <= plain:
         return alternatives["plain"]
     if plain <= page:

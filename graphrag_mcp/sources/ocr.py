@@ -100,9 +100,7 @@ def read_opened(picture: Image.Image) -> Reading:
     kept = [(text, score) for text, score in zip(texts, scores, strict=True) if score >= LEAST]
     if not kept:
         return Reading("", 0.0)
-    return Reading(
-        tidy("\n".join(text for text, _ in kept)), sum(score for _, score in kept) / len(kept)
-    )
+    return Reading(tidy("\n".join(text for text, _ in kept)), sum(score for _, score in kept) / len(kept))
 
 
 def _upright(picture: Image.Image) -> Image.Image:
@@ -144,9 +142,7 @@ def picture(data: bytes, suffix: str) -> Iterator[Piece]:
     if not confidence:
         raise ReadError(f"no text was found in the picture{'s' * several}")
     pages = {"pages": page} if several else {}
-    yield writer.piece(
-        metadata=pages | {"read_by": "ocr", "ocr_confidence": round(min(confidence), 3)}
-    )
+    yield writer.piece(metadata=pages | {"read_by": "ocr", "ocr_confidence": round(min(confidence), 3)})
 
 
 def _has(picture: Image.Image, page: int) -> bool:

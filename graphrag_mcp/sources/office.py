@@ -10,16 +10,7 @@ from typing import Any, Literal
 
 from graphrag_mcp.sources import archive, word
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import (
-    Piece,
-    Writer,
-    borne,
-    grid,
-    in_font,
-    parser,
-    raised,
-    table_text,
-)
+from graphrag_mcp.sources.piece import Piece, Writer, borne, grid, in_font, parser, raised, table_text
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
 from graphrag_mcp.sources.word import NUMBERED
 from graphrag_mcp.sources.word_lists import counted
@@ -53,9 +44,7 @@ def _read(data: bytes, suffix: str, kind: Kind) -> Node:
         return office_oxide.Document.from_bytes(data, kind).to_ir()
     except Exception as error:  # whatever the library says of bytes that it does not expect
         locked = "encrypt" in str(error).lower() or "password" in str(error).lower()
-        reason = (
-            "it is encrypted with a password" if locked else f"it is damaged, or no {suffix} file"
-        )
+        reason = "it is encrypted with a password" if locked else f"it is damaged, or no {suffix} file"
         raise ReadError(reason) from error
 
 
@@ -114,14 +103,7 @@ def _section(section: Node, seen: set[str]) -> Iterator[str]:
     yield from notes
     if text := "\n\n".join(_block(node, []) for node in section.get("speaker_notes", ()) or ()):
         yield f"Notes: {text}"
-    for name in (
-        "header",
-        "first_page_header",
-        "even_page_header",
-        "footer",
-        "first_page_footer",
-        "even_page_footer",
-    ):
+    for name in ("header", "first_page_header", "even_page_header", "footer", "first_page_footer", "even_page_footer"):
         yield from _once(section.get(name), seen)
 
 
@@ -149,11 +131,7 @@ def _block(node: Node, notes: list[str]) -> str:
     if kind == "table":
         rows = (
             [
-                (
-                    _blocks(cell.get("content") or (), notes, " "),
-                    cell.get("col_span") or 1,
-                    cell.get("row_span") or 1,
-                )
+                (_blocks(cell.get("content") or (), notes, " "), cell.get("col_span") or 1, cell.get("row_span") or 1)
                 for cell in row.get("cells", ())
             ]
             for row in node.get("rows", ())

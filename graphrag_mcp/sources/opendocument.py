@@ -53,9 +53,7 @@ def opendocument(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
                 writer.add(text, f"slide {number}")
     else:
         # of two styles of one name that of the content counts, which stands below the common ones
-        reader.numbered = _numbered(
-            [*styles.iterfind("styles/list-style"), *root.iterfind("*/list-style")]
-        )
+        reader.numbered = _numbered([*styles.iterfind("styles/list-style"), *root.iterfind("*/list-style")])
         # headers and footers below the text, whose first line is its title, each once
         margins_of = [
             "\n\n".join(reader.blocks(element))
@@ -108,9 +106,7 @@ class _Reader:
     not_read: list[NotRead] = field(default_factory=list)  # charts
     after: list[str] = field(default_factory=list)  # tables and charts in the open paragraph
     numbered: dict[str, dict[int, int]] = field(default_factory=dict)  # as _numbered has them
-    following: dict[tuple[str, int], int] = field(
-        default_factory=dict
-    )  # next number of a style and a level
+    following: dict[tuple[str, int], int] = field(default_factory=dict)  # next number of a style and a level
     above: frozenset[str] = frozenset()  # styles of raised text
 
     def blocks(self, parent: Iterable[Element]) -> list[str]:
@@ -241,11 +237,7 @@ class _Reader:
         except ReadError as error:
             self.not_read.append(NotRead(path, str(error)))
             root = element
-        return (
-            _Reader(None).blocks(root)
-            if len(root) and root is not element
-            else self.blocks(element)
-        )
+        return _Reader(None).blocks(root) if len(root) and root is not element else self.blocks(element)
 
 
 def _said(element: Element | None) -> str:

@@ -76,9 +76,7 @@ def entries(folder: str) -> Iterator[Iterator[os.DirEntry[str]]]:
             yield listed
 
 
-def blocks(
-    path: str, limit: int, links: int = ANY, within: Folder | None = None
-) -> Iterator[bytes]:
+def blocks(path: str, limit: int, links: int = ANY, within: Folder | None = None) -> Iterator[bytes]:
     """The bytes of the regular file at `path`, reached without following any link. OSError
     otherwise, and for a file that has more than `links` names: one of them may lie anywhere.
     `within`: given for several files one after another, so that the folder of each is reached once."""

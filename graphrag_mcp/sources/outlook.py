@@ -169,13 +169,7 @@ def _time(numbers: dict[int, int]) -> str:
 # ---- winmail.dat -----------------------------------------------------------------------------------
 
 # Attributes (MS-OXTNEF, 2.1.3.2): of the mail, and of each file behind one that begins it.
-_MAIL_SUBJECT, _MAIL_SENT, _MAIL_BODY, _MAIL_PROPERTIES, _MAIL_PAGE = (
-    0x8004,
-    0x8005,
-    0x800C,
-    0x9003,
-    0x9007,
-)
+_MAIL_SUBJECT, _MAIL_SENT, _MAIL_BODY, _MAIL_PROPERTIES, _MAIL_PAGE = (0x8004, 0x8005, 0x800C, 0x9003, 0x9007)
 _FILE_BEGINS, _FILE_TITLE, _FILE_DATA, _FILE_PROPERTIES = 0x9002, 0x8010, 0x800F, 0x9005
 
 

@@ -24,14 +24,7 @@ MEMORY = 600_000_000  # bytes on top of what the libraries take themselves
 ENGINE_KEEPS = 300_000_000  # bytes that the engine for pictures does not give back after one
 PICTURES = 60_000_000  # bytes of a file's pictures: 80 MB as base64, of the 120 that it may become
 GROWN = 200_000_000  # this process has grown by so much: the next file gets a new one
-LIBRARIES = (
-    "pypdfium2",
-    "office_oxide",
-    "olefile",
-    "lxml.etree",
-    "email.charset",
-    "encodings.idna",
-)
+LIBRARIES = ("pypdfium2", "office_oxide", "olefile", "lxml.etree", "email.charset", "encodings.idna")
 _SECRET_FREE = ("/dev/null", "/dev/urandom")
 _NEVER = tuple(
     "socket. subprocess. os.exec os.fork os.spawn os.posix_spawn os.system os.startfile pty. "
@@ -129,9 +122,7 @@ def _resident() -> int:
         kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
         kernel.GetCurrentProcess.restype = ctypes.c_void_p
         kernel.K32GetProcessMemoryInfo.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong]
-        kernel.K32GetProcessMemoryInfo(
-            kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb
-        )
+        kernel.K32GetProcessMemoryInfo(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb)
         return int(counters.size0)  # PeakWorkingSetSize
     except (AttributeError, OSError):
         return 0
@@ -145,9 +136,7 @@ def _watch(most: int) -> None:
             os._exit(77)
 
 
-def _parse(
-    out: BinaryIO, data: bytes, suffix: str, seconds: float, described: bool, name: str
-) -> dict[str, Any]:
+def _parse(out: BinaryIO, data: bytes, suffix: str, seconds: float, described: bool, name: str) -> dict[str, Any]:
     """Writes the pieces, and the pictures where they are `described`; gives the last line."""
     global _sealed
 

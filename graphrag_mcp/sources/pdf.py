@@ -183,11 +183,9 @@ def _lines(page: PdfTextPage, rotation: int) -> Iterator[_Line]:
         index = raw.FPDFText_GetCharIndexFromTextIndex(page, start + beyond)
         # leaves both as they were where there is none
         raw.FPDFText_GetCharOrigin(page, index, x, y)
-        along, height = {
-            90: (y.value, -x.value),
-            180: (-x.value, -y.value),
-            270: (-y.value, x.value),
-        }.get(rotation, (x.value, y.value))
+        along, height = {90: (y.value, -x.value), 180: (-x.value, -y.value), 270: (-y.value, x.value)}.get(
+            rotation, (x.value, y.value)
+        )
         yield _Line(line, along, height, found is not None and found[0] == "\ufffe")
         if not line.isascii():
             beyond += sum(character > "\uffff" for character in line)
@@ -237,11 +235,7 @@ def _notes(document: PdfDocument, page: PdfPage) -> str:
         if shown and kind == raw.FPDF_ANNOT_WIDGET and document.formenv is not None:
             words = _field(document.formenv, annotation)
             fields |= {words: None} if words else {}
-        elif shown and kind not in (
-            raw.FPDF_ANNOT_LINK,
-            raw.FPDF_ANNOT_POPUP,
-            raw.FPDF_ANNOT_WIDGET,
-        ):
+        elif shown and kind not in (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_WIDGET):
             words = _string(raw.FPDFAnnot_GetStringValue, annotation, b"Contents")
             who = _string(raw.FPDFAnnot_GetStringValue, annotation, b"T")
             if words and kind != raw.FPDF_ANNOT_FREETEXT:
@@ -362,6 +356,5 @@ def _png(bitmap: Any) -> bytes:
     head = struct.pack(">IIBBBBB", bitmap.width, bitmap.height, 8, kind, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-        for name, body in chunks
+        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
     )

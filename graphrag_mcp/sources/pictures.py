@@ -15,11 +15,7 @@ from graphrag_mcp.sources.piece import NotRead, Picture
 
 MOST = 100  # pictures of one file
 LIMIT = 10_000_000  # bytes of a picture: servers take 20 MB as base64, or a little less
-SIGNATURES = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-}
+SIGNATURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 PREVIEWS = ("docProps/", "Thumbnails/")  # small pictures of the whole file
 PACKED = frozenset(
     "docx docm dotx dotm pptx pptm potx potm ppsx ppsm xlsx xlsm xltx xltm odt ott odp otp ods ots epub".split()

@@ -28,9 +28,7 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 # The bullets of Word in front of a line, as Symbol (F0B7) and Wingdings have them. Other signs of these
 # fonts say something: boxes, ticks, Greek letters.
 _BULLET = re.compile("^([ \t]*)(?:- )?[\uf076\uf0a7\uf0b7\uf0d8][ \t]+(?=\\S)", re.MULTILINE)
-_NUMBER = re.compile(
-    r"[-+(]?[€$£¥]?\s?\d[\d.,' ]*\s?[%€$£¥]?\)?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\S+@\S+\.\S+"
-)
+_NUMBER = re.compile(r"[-+(]?[€$£¥]?\s?\d[\d.,' ]*\s?[%€$£¥]?\)?|\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*|\S+@\S+\.\S+")
 _YEAR = re.compile(r"(?:1[89]|20|21)\d\d")
 
 
@@ -155,13 +153,8 @@ def with_descriptions(piece: Piece, pictures: Sequence[tuple[Picture, Described]
             by = description.by
     if not by:
         return piece
-    metadata = {
-        "pictures_described": sum(bool(description.text) for _, description in pictures),
-        "described_by": by,
-    }
-    return replace(
-        piece, text=text + "\n", places=tuple(places), metadata=piece.metadata | metadata
-    )
+    metadata = {"pictures_described": sum(bool(description.text) for _, description in pictures), "described_by": by}
+    return replace(piece, text=text + "\n", places=tuple(places), metadata=piece.metadata | metadata)
 
 
 @dataclass

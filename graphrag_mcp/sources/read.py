@@ -23,14 +23,7 @@ from typing import Any
 from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources import formats, git, licences
-from graphrag_mcp.sources.decode import (
-    ReadError,
-    clean,
-    find_title,
-    front_matter,
-    iso_date,
-    why_not,
-)
+from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date, why_not
 from graphrag_mcp.sources.document import COMMITTED, Document
 from graphrag_mcp.sources.opening import read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
@@ -45,9 +38,7 @@ GRACE = 4.0  # seconds later, its start included
 LARGE = 4_000_000
 OUTPUT = 120_000_000  # bytes that a file may become
 PIECES = 200_000  # documents that one file may become
-_KEPT = (
-    "PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH GRAPHRAG_MCP_OCR"
-).split()
+_KEPT = ("PATH SYSTEMROOT WINDIR TEMP TMP LANG LC_ALL LD_LIBRARY_PATH DYLD_LIBRARY_PATH GRAPHRAG_MCP_OCR").split()
 
 
 Found = Piece | NotRead | Picture
@@ -86,20 +77,12 @@ class _Child(Child):
         self.late = True
         self.process.kill()
 
-    def parse(
-        self, data: bytes, suffix: str, seconds: float, described: bool, name: str
-    ) -> list[Found]:
+    def parse(self, data: bytes, suffix: str, seconds: float, described: bool, name: str) -> list[Found]:
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None and stdout is not None
         self.sound = False
         head = json.dumps(
-            {
-                "suffix": suffix,
-                "size": len(data),
-                "seconds": seconds,
-                "described": described,
-                "name": name,
-            }
+            {"suffix": suffix, "size": len(data), "seconds": seconds, "described": described, "name": name}
         )
         with contextlib.suppress(OSError):  # it has died: reading says how
             stdin.write(head.encode() + b"\n" + data)
@@ -135,9 +118,7 @@ _lock = threading.RLock()
 _child: _Child | None = None
 
 
-def parse(
-    data: bytes, suffix: str, seconds: float = SECONDS, described: bool = False, name: str = ""
-) -> list[Found]:
+def parse(data: bytes, suffix: str, seconds: float = SECONDS, described: bool = False, name: str = "") -> list[Found]:
     """All pieces of a file, and its pictures where they are `described`. ReadError with the reason,
     whatever happened to the process."""
     global _child
@@ -186,13 +167,9 @@ def _read(line: bytes) -> Found | dict[str, Any]:
         if isinstance(message, list) and [type(field) for field in message] == kinds:
             text, title, key, metadata, prose, places, written = message
             found = [(int(offset), clean(str(name))) for offset, name in places]
-            ordered = all(
-                place[0] <= other[0]
-                for place, other in pairwise([(0, ""), *found, (len(text), "")])
-            )
+            ordered = all(place[0] <= other[0] for place, other in pairwise([(0, ""), *found, (len(text), "")]))
             links = tuple(
-                (int(start), int(end), clean(str(page)), clean(str(part)))
-                for start, end, page, part in written
+                (int(start), int(end), clean(str(page)), clean(str(part))) for start, end, page, part in written
             )
             if ordered:
                 of_file = (clean(text), clean(title), clean(key), metadata, prose)
@@ -204,10 +181,7 @@ def _read(line: bytes) -> Found | dict[str, Any]:
 
 
 def load(
-    file: FoundFile,
-    settings: Settings,
-    not_read: list[NotRead] | None = None,
-    describe: Describe | None = None,
+    file: FoundFile, settings: Settings, not_read: list[NotRead] | None = None, describe: Describe | None = None
 ) -> Iterator[Document]:
     """The documents of a file, none when it is blank. ReadError with the reason. `not_read` gains
     the parts of it that are in no document: attachments of other kinds, damaged ones, pictures that the
@@ -262,9 +236,7 @@ def load(
 
 
 def _described(
-    pieces: Sequence[Piece | NotRead],
-    pictures: Sequence[Picture],
-    descriptions: Sequence[Described],
+    pieces: Sequence[Piece | NotRead], pictures: Sequence[Picture], descriptions: Sequence[Described]
 ) -> list[Piece | NotRead]:
     """The pieces with what was said of the pictures, in the document that holds them: the whole file,
     or one inside of it."""
@@ -284,15 +256,12 @@ def _described(
         blank = Piece("", key.rpartition("/")[2], key, pairs[0][0].metadata)
         joined.append(with_descriptions(blank, pairs))
     undescribed = [
-        NotRead("", f"{count} pictures not described by the model ({reason})")
-        for reason, count in lost.items()
+        NotRead("", f"{count} pictures not described by the model ({reason})") for reason, count in lost.items()
     ]
     return [*joined, *undescribed]
 
 
-def _document(
-    file: FoundFile, piece: Piece, taken: dict[str, int], digest: str, changed: datetime
-) -> Document:
+def _document(file: FoundFile, piece: Piece, taken: dict[str, int], digest: str, changed: datetime) -> Document:
     name, uri = shown(os.path.basename(file.path)), file.uri
     if piece.key:
         uri = f"{file.uri}#{piece.key}"
@@ -329,9 +298,7 @@ def inline(texts: Sequence[InlineText]) -> Iterator[Document]:
             continue
         digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
         name = clean(" ".join(inline_text.id.split())[:300]) or content_id(text)[:12]
-        metadata = json.loads(
-            clean(json.dumps(inline_text.metadata, default=str, ensure_ascii=False))
-        )
+        metadata = json.loads(clean(json.dumps(inline_text.metadata, default=str, ensure_ascii=False)))
         uri = f"text:{name}"
         title = _one_line(inline_text.title or find_title(text) or name)
         created = iso_date(metadata.get("date", ""))

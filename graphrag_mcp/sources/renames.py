@@ -49,9 +49,7 @@ def _name(path: str) -> str:
 class Renames:
     """The files that are gone in a run, and those that come."""
 
-    def __init__(
-        self, known: Mapping[str, str], texts: Mapping[str, str], hashes: Mapping[str, str]
-    ) -> None:
+    def __init__(self, known: Mapping[str, str], texts: Mapping[str, str], hashes: Mapping[str, str]) -> None:
         """`known`: as `read` gives it, before the run; `texts` and `hashes` of the files that are gone, by uri."""
         self.known, self.hashes = known, hashes
         self.gone = {uri: _lines(text) for uri, text in texts.items()}
@@ -88,10 +86,7 @@ class Renames:
         """The files that are gone, each with the one that came in its place."""
         pairs: dict[str, str] = {}
         taken = set[str]()
-        for name in (
-            _name,
-            lambda _: "",
-        ):  # of those with the same lines first one of the same name
+        for name in (_name, lambda _: ""):  # of those with the same lines first one of the same name
             same = lists_of(
                 ((lines, name(uri)), uri)
                 for uri, (lines, total, _) in sorted(self.came.items(), reverse=True)

@@ -11,8 +11,7 @@ from graphrag_mcp.sources.decode import ReadError, web_encoding
 from graphrag_mcp.sources.piece import Piece, Writer, borne, in_font, raised, table_text
 
 _TOKEN = re.compile(
-    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+",
-    re.DOTALL,
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,10})?[ ]?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)|[\r\n]+", re.DOTALL
 )
 # Groups whose words are not those of the document.
 _OTHER = frozenset(
@@ -226,9 +225,7 @@ class _Reader:
     def _flush(self) -> None:
         if self.pending:
             encoding = self.state.encoding or self.default
-            text = bytes(self.pending).decode(
-                "cp1252" if encoding == "signs" else encoding, "replace"
-            )
+            text = bytes(self.pending).decode("cp1252" if encoding == "signs" else encoding, "replace")
             bullet = len(text) == 1 and (text.isalpha() or not text.isascii())
             if encoding == "signs" and self.state.marks and bullet:  # as Word has it in Unicode
                 text = chr(0xF000 + self.pending[0])
@@ -297,6 +294,4 @@ class _Reader:
         rows = [row for row in rows if any(cell.strip() for cell in row)]
         if rows:
             width = max(map(len, rows))
-            self.parts.append(
-                "\n\n" + table_text([row + [""] * (width - len(row)) for row in rows]) + "\n\n"
-            )
+            self.parts.append("\n\n" + table_text([row + [""] * (width - len(row)) for row in rows]) + "\n\n")

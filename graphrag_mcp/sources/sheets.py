@@ -203,9 +203,7 @@ class _Book:
                     done.add(cell)
                     sheet.link(*cell, links[id][1])
 
-    def _row(
-        self, row: Element, number: int, shared: dict[str, tuple[str, int, int]]
-    ) -> dict[int, str]:
+    def _row(self, row: Element, number: int, shared: dict[str, tuple[str, int, int]]) -> dict[int, str]:
         """The cells of a row as they are shown. `shared`: formulas that several cells have, with the row and the column
         of the first."""
         cells: dict[int, str] = {}
@@ -330,9 +328,7 @@ def old_sheets(data: bytes) -> list[Sheet] | None:
     import xlrd
 
     with suppress(ReadError), library("xlrd cannot read it"):
-        book = xlrd.open_workbook(
-            file_contents=data, formatting_info=True, on_demand=True, logfile=io.StringIO()
-        )
+        book = xlrd.open_workbook(file_contents=data, formatting_info=True, on_demand=True, logfile=io.StringIO())
         return [_old_sheet(book, number) for number in range(book.nsheets)]
     return None
 
@@ -537,9 +533,7 @@ def _date(value: float, section: Sequence[Token], epoch: datetime) -> str:
         if midnight and code[:1] in tuple("hnsa"):
             return "".join(parts).rstrip(" T,")
         if token.kind == "elapsed":
-            parts.append(
-                str(int(value * {"h": 24, "m": 1440, "n": 1440, "s": 86_400}[code[0]] + 1e-6))
-            )
+            parts.append(str(int(value * {"h": 24, "m": 1440, "n": 1440, "s": 86_400}[code[0]] + 1e-6)))
         else:
             parts.append(_of_moment(moment, code, hour) if code else token.literal)
     return "".join(parts).strip()

@@ -52,9 +52,7 @@ def _turns(text: str) -> Iterator[_Turn]:
         if speaker is not None:
             goes_on = speaker != "" and speaker == turn.speaker
         else:
-            goes_on = (turn.speaker != "" and not voiced) or not _END.search(
-                "".join(turn.words[-1:])
-            )
+            goes_on = (turn.speaker != "" and not voiced) or not _END.search("".join(turn.words[-1:]))
         if goes_on and turn.words:
             turn.words.append(words)
             continue

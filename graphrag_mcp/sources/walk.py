@@ -46,9 +46,7 @@ _UNSUPPORTED = frozenset(_NAMES["unsupported"].split())
 _BUILT_BY: dict[str, list[str]] = {
     name: makers.split() for names, makers in _NAMES["built_by"].items() for name in names.split()
 }
-_MINIFIED = re.compile(
-    r".*[.-](?:min\.(?:js|mjs|cjs|css|html|json)|bundle\.js)|.*\.(?:js|mjs|cjs|css|ts)\.map"
-)
+_MINIFIED = re.compile(r".*[.-](?:min\.(?:js|mjs|cjs|css|html|json)|bundle\.js)|.*\.(?:js|mjs|cjs|css|ts)\.map")
 _PACKED = frozenset(_NAMES["packed"].split())  # hold NUL bytes by nature
 _PICTURES = frozenset(_NAMES["pictures"].split())
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -105,9 +103,7 @@ def folder_reason(name: str, beside: Collection[str]) -> str:
     if folded in _DEPENDENCIES or folded.endswith((".egg-info", ".dist-info")):
         return DEPENDENCY
     makers = _BUILT_BY.get(folded, ())
-    return (
-        DEPENDENCY if any(fnmatchcase(name, maker) for maker in makers for name in beside) else ""
-    )
+    return DEPENDENCY if any(fnmatchcase(name, maker) for maker in makers for name in beside) else ""
 
 
 def start_reason(name: str, start: bytes, described: bool = False) -> str:
@@ -193,9 +189,7 @@ def _rules_in(folder: str, names: Collection[str]) -> list[Rules]:
             message = f"{os.path.basename(name)} is over 256 KB, so this folder is left out"
             raise OSError(errno.EFBIG, message)
         lines = map(_tame, data.decode("utf-8-sig", "replace").splitlines())
-        rules.append(
-            Rules(base, PurePath(name).as_posix(), GitIgnoreSpec.from_lines(filter(_valid, lines)))
-        )
+        rules.append(Rules(base, PurePath(name).as_posix(), GitIgnoreSpec.from_lines(filter(_valid, lines))))
     return rules
 
 
@@ -331,10 +325,7 @@ def _size(file: FoundFile) -> int:
 
 
 def find(
-    paths: Sequence[str],
-    sources: Mapping[str, Mapping[str, str]],
-    settings: Settings,
-    within: Sequence[str] = (),
+    paths: Sequence[str], sources: Mapping[str, Mapping[str, str]], settings: Settings, within: Sequence[str] = ()
 ) -> Found:
     """The files under `paths` (folders or files, links resolved). Never raises for a path.
 
@@ -373,9 +364,7 @@ def find(
 
 def absent(sources: Mapping[str, Mapping[str, str]]) -> list[str]:
     """Labels of folders that are not there any more, are empty, or links that lead elsewhere."""
-    known = (
-        (label, source["path"]) for label, source in sources.items() if source["kind"] != "import"
-    )
+    known = ((label, source["path"]) for label, source in sources.items() if source["kind"] != "import")
     return [label for label, path in known if _absent(path)]
 
 
@@ -552,9 +541,7 @@ class _Walk:
                     self._fail(place, path, why(error))
         return inner
 
-    def _reason(
-        self, entry: os.DirEntry[str], path: str, folder: bool, beside: set[str], rules: list[Rules]
-    ) -> str:
+    def _reason(self, entry: os.DirEntry[str], path: str, folder: bool, beside: set[str], rules: list[Rules]) -> str:
         """Why an entry is passed over by its kind, its name or a rule; "" otherwise."""
         if entry.is_symlink() or getattr(entry, "is_junction", bool)():
             return "symbolic link"

@@ -9,11 +9,7 @@ from graphrag_mcp.sources.archive import Element, tree
 
 _VALUE = re.compile(rb"<\w+:(pStyle|numId|ilvl)\s[^<>]*?:val=[\"']([^\"']*)")
 _ROMAN = tuple(
-    zip(
-        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
-        "m cm d cd c xc l xl x ix v iv i".split(),
-        strict=True,
-    )
+    zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "m cm d cd c xc l xl x ix v iv i".split(), strict=True)
 )
 
 
@@ -78,10 +74,7 @@ class Lists:
         """The list of each style of paragraphs, which it may have from the style that it is based on."""
         styles = {style.get("styleId", ""): style for style in tree(parts, "word/styles.xml")}
         lists = {
-            id: (
-                _value(pr, "numId"),
-                _integer(_value(pr, "ilvl"), self.of_style.get(id, ("", 0))[1]),
-            )
+            id: (_value(pr, "numId"), _integer(_value(pr, "ilvl"), self.of_style.get(id, ("", 0))[1]))
             for id, style in styles.items()
             for pr in style.iter("numPr")
         }
@@ -96,9 +89,7 @@ class Lists:
 
     def label(self, properties: bytes) -> str:
         """The number of the next paragraph, by the XML of its properties; "" for a bullet or none."""
-        values = {
-            name: value.decode("utf-8", "replace") for name, value in _VALUE.findall(properties)
-        }
+        values = {name: value.decode("utf-8", "replace") for name, value in _VALUE.findall(properties)}
         number, level = self.of_style.get(values.get(b"pStyle", ""), ("", 0))
         number = values.get(b"numId", number)
         level = _integer(values.get(b"ilvl", ""), level)

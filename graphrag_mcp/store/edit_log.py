@@ -272,9 +272,7 @@ def pair_id(edit: Edit, entity_of: Mapping[str, str]) -> tuple[str, str, str] | 
 
 def facts(edits: Iterable[Edit], entity_of: Mapping[str, str]) -> dict[str, PairFact]:
     """Edits by relationship: of several that are one now, the pair of own names counts most."""
-    columns = {
-        edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits
-    }
+    columns = {edit.keys: tuple(entity_of.get(key, "") for key in edit.keys) == edit.keys for edit in edits}
     found: dict[str, PairFact] = {}
     for edit in sorted(edits, key=lambda edit: (columns[edit.keys], edit.order)):
         place = pair_id(edit, entity_of)

@@ -65,10 +65,7 @@ def _active(folder: Path) -> list[Lease]:
 
 
 def take(
-    folder: Path,
-    leases: Iterable[Lease],
-    seconds: float = SECONDS,
-    answered: Callable[[str], bool] = lambda key: False,
+    folder: Path, leases: Iterable[Lease], seconds: float = SECONDS, answered: Callable[[str], bool] = lambda key: False
 ) -> set[str]:
     """Claim items, or extend a claim. Returns the work ids that were claimed; another client may have
     claimed the others first.
@@ -142,9 +139,7 @@ def corrections(folder: Path) -> list[Correction]:
 def corrected(folder: Path, done: Iterable[Correction]) -> None:
     """These have been taken in."""
     with _open(folder) as db:
-        db.executemany(
-            "DELETE FROM corrections WHERE id = ?", [(correction.id,) for correction in done]
-        )
+        db.executemany("DELETE FROM corrections WHERE id = ?", [(correction.id,) for correction in done])
 
 
 _COLUMNS = "work_id, key, kind, subject, who"

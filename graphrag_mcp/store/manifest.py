@@ -102,17 +102,13 @@ class Manifest:
     # The next alias number of each kind.
     next: dict[str, Count] = field(default_factory=lambda: dict(FIRST_NUMBERS))
     # Label -> {path, kind: folder|files}.
-    sources: Annotated[dict[str, dict[str, str]], _as(dict[str, _Source])] = field(
-        default_factory=dict
-    )
+    sources: Annotated[dict[str, dict[str, str]], _as(dict[str, _Source])] = field(default_factory=dict)
     parameters: Annotated[dict[str, Any], _as(_Parameters)] = field(default_factory=dict)
     stale: list[str] = field(default_factory=list)
     communities_generation: Count = 0
     began: Count = 0  # the first generation of the run that this one is of; 0: of no other
     # Records of what the tables' files are, {file, sha256}; `commit` makes them.
-    files: Annotated[list[dict[str, str]], _as(list[_Record])] = field(
-        default_factory=list, compare=False
-    )
+    files: Annotated[list[dict[str, str]], _as(list[_Record])] = field(default_factory=list, compare=False)
 
     def to_json(self) -> str:
         """Readable JSON with `check`, the SHA-256 over the canonical JSON of everything else."""
@@ -268,9 +264,7 @@ def commit(folder: Path, manifest: Manifest) -> None:
 
 def unnamed(folder: Path, kept: Sequence[Manifest]) -> list[Path]:
     """Truth segments and records that no generation names. The lock's holder may remove them."""
-    named = {
-        entry["file"] for generation in kept for entry in [*generation.segments, *generation.files]
-    }
+    named = {entry["file"] for generation in kept for entry in [*generation.segments, *generation.files]}
     paths = [path for name in ("truth", "files") for path in sorted((folder / name).glob("*"))]
     return [path for path in paths if path.name not in named]
 
@@ -403,9 +397,7 @@ HINT = "latest_version_hint.json"  # the one file that Lance does change; it doe
 Entry = dict[str, str]  # a record as a manifest names it: {file, sha256}
 Tables = Collection[str]  # their names
 File = tuple[int, str]  # size, SHA-256
-_File = Annotated[
-    File, BeforeValidator(lambda value: value[:2] if isinstance(value, list) else value)
-]
+_File = Annotated[File, BeforeValidator(lambda value: value[:2] if isinstance(value, list) else value)]
 Files = dict[str, File]  # by path inside a table's folder
 
 

@@ -214,9 +214,7 @@ class Store:
 
     def listed(self, prefix: str) -> list[dict[str, Any]]:
         with self._told():
-            return [
-                dict(entry) for part in self._obstore.list(self._store, prefix) for entry in part
-            ]
+            return [dict(entry) for part in self._obstore.list(self._store, prefix) for entry in part]
 
     def folders(self, prefix: str) -> list[str]:
         with self._told():
@@ -478,9 +476,7 @@ class Mirror:
         """Take the corpus out of the store: its head first."""
         self.store.delete([self._prefix + HEAD])
         for part in ("objects/", REPLIES):
-            self.store.delete(
-                [entry["path"] for entry in self.store.listed(f"{self._prefix}{part}")]
-            )
+            self.store.delete([entry["path"] for entry in self.store.listed(f"{self._prefix}{part}")])
         (self.folder / STATE).unlink(missing_ok=True)
 
 

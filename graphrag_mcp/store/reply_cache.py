@@ -87,12 +87,7 @@ class AnswerBook:
         rows = self._read("SELECT * FROM answers WHERE key = ? AND kind <> ?", (key, REFUSED))
         found = [Stored(*row[:6]) for row in rows if self._whole("answers", row)]
         return sorted(
-            found,
-            key=lambda stored: (
-                stored.answerer != preferred,
-                stored.answerer[:4] != "llm:",
-                stored.answerer,
-            ),
+            found, key=lambda stored: (stored.answerer != preferred, stored.answerer[:4] != "llm:", stored.answerer)
         )
 
     def refusal(self, key: str, answerer: str) -> str:
@@ -259,15 +254,7 @@ class AnswerBook:
 
 
 def _row(stored: Stored) -> tuple[Any, ...]:
-    return (
-        stored.key,
-        stored.answerer,
-        stored.kind,
-        stored.text,
-        stored.prompt_tokens,
-        stored.output_tokens,
-        now(),
-    )
+    return (stored.key, stored.answerer, stored.kind, stored.text, stored.prompt_tokens, stored.output_tokens, now())
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[Any, ...]]) -> None:

@@ -137,10 +137,7 @@ def live_documents(folder: Path, manifest: Manifest, columns: Sequence[str] = LI
 
 
 def _live(
-    folder: Path,
-    segments: Sequence[Segment],
-    columns: Columns,
-    documents: Collection[tuple[str, str]] | None = None,
+    folder: Path, segments: Sequence[Segment], columns: Columns, documents: Collection[tuple[str, str]] | None = None
 ) -> Iterator[pa.Table]:
     """The rows of segments of one kind that count, those of the newest segment first, so that
     memory holds what lives and one segment: the last row of each uri, unless the document is gone;
@@ -187,9 +184,7 @@ def _load_segment(folder: Path, segment: Segment, columns: Columns) -> pa.Table:
     return table
 
 
-def _written(
-    folder: Path, kind: str, generation: int, schema: pa.Schema, parts: Iterable[pa.Table]
-) -> Segment:
+def _written(folder: Path, kind: str, generation: int, schema: pa.Schema, parts: Iterable[pa.Table]) -> Segment:
     """One segment, durable under its name before this returns."""
     parent = folder / "truth"
     parent.mkdir(parents=True, exist_ok=True)

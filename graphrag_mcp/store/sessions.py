@@ -92,11 +92,7 @@ def forget(folder: Path, seconds: float) -> int:
     with _reached(home) as store:
         if store is not None:
             objects = store.listed(f"{folder.relative_to(home).as_posix()}/")
-            alive = {
-                home / entry["path"]
-                for entry in objects
-                if entry["last_modified"].timestamp() >= old
-            }
+            alive = {home / entry["path"] for entry in objects if entry["last_modified"].timestamp() >= old}
             expired -= alive
             dead = {home / entry["path"] for entry in objects} - alive
             store.delete([_object(path) for path in sorted(dead) if path.parent == folder])

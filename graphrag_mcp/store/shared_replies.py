@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.errors import Damaged, GraphRAGError
 from graphrag_mcp.store import mirror
 from graphrag_mcp.store.manifest import mirrored, writer_lock
-from graphrag_mcp.store.reply_cache import (
-    REFUSED,
-    WAIT_SECONDS,
-    AnswerBook,
-    Stored,
-    insert,
-    salvage,
-)
+from graphrag_mcp.store.reply_cache import REFUSED, WAIT_SECONDS, AnswerBook, Stored, insert, salvage
 
 if TYPE_CHECKING:
     import sqlite3
@@ -182,9 +175,9 @@ class SharedBook(AnswerBook):
             self._merge(name.partition("/")[0])
 
     def _current(self, place: str, key: str, by: str) -> list[tuple[Any, ...]]:
-        return self._read(
-            f"{_ROWS[place]} WHERE key = ? AND {_BY[place]} = ?", (key, by)
-        ) or self._read(f"{_GONE} WHERE place = ? AND key = ? AND by = ?", (place, key, by))
+        return self._read(f"{_ROWS[place]} WHERE key = ? AND {_BY[place]} = ?", (key, by)) or self._read(
+            f"{_GONE} WHERE place = ? AND key = ? AND by = ?", (place, key, by)
+        )
 
     def _put(self, kind: str, raw: bytes) -> tuple[str]:
         name = f"{kind}/{hashlib.sha256(raw).hexdigest()}"

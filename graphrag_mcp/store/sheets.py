@@ -22,9 +22,7 @@ def sheets_of(snapshot: Snapshot, documents: Collection[str]) -> dict[str, str]:
     files = lists_of((file_and_key(uri)[0], id) for id, uri in sorted(rows) if id in documents)
     first_of = {ids[0]: file for file, ids in files.items() if len(ids) > 1}
     sheets = dict[str, str]()
-    for id, text, metadata in rows_of(
-        snapshot.by_key("documents", list(first_of), "id", ["id", "text", "metadata"])
-    ):
+    for id, text, metadata in rows_of(snapshot.by_key("documents", list(first_of), "id", ["id", "text", "metadata"])):
         columns = {name.casefold() for name in json.loads(metadata or "{}")}
         names = [line.partition(":")[0].casefold() for line in text.splitlines()]
         if 2 * sum(name in columns for name in names) > len(names):

@@ -36,9 +36,7 @@ def value(raw: bytes | str, nan: bool = False) -> Any:
         raise ValueError(f"it is nested over {DEPTH} levels deep") from None
     level: Iterable[Any] = [found]
     for _ in range(DEPTH):
-        level = [
-            inner for value in level for inner in _inside(value) if isinstance(inner, dict | list)
-        ]
+        level = [inner for value in level for inner in _inside(value) if isinstance(inner, dict | list)]
         if not level:
             return found
     raise ValueError(f"it is nested over {DEPTH} levels deep")

@@ -35,17 +35,7 @@ from graphrag_mcp.errors import Damaged, NotFound
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import schema
 from graphrag_mcp.store.manifest import REPAIR, Manifest, spoiled
-from graphrag_mcp.store.schema import (
-    ASKED,
-    BATCH,
-    FULL_TEXT,
-    KEY,
-    SCALAR,
-    TABLES,
-    VECTOR_FORM,
-    VECTORS,
-    sealed,
-)
+from graphrag_mcp.store.schema import ASKED, BATCH, FULL_TEXT, KEY, SCALAR, TABLES, VECTOR_FORM, VECTORS, sealed
 from graphrag_mcp.text.prose import repeated_lines
 from graphrag_mcp.text.uris import LICENCE, file_and_key, is_note
 
@@ -291,9 +281,7 @@ def in_lists(key: str, values: Values) -> Iterator[str]:
     """SQL conditions `key IN (...)` of at most STATEMENT values each."""
     for start in range(0, len(values), STATEMENT):
         part = values[start : start + STATEMENT]
-        texts = (
-            str(value) if isinstance(value, int) else value.replace("'", "''") for value in part
-        )
+        texts = (str(value) if isinstance(value, int) else value.replace("'", "''") for value in part)
         quote = "" if isinstance(part[0], int) else "'"
         yield f"{key} IN ({', '.join(f'{quote}{text}{quote}' for text in texts)})"
 
@@ -304,9 +292,7 @@ class Snapshot:
     NotFound when its generation has been cleaned away (open a new snapshot and ask once more),
     Damaged when a table cannot be read: Lance raises anything, panics of Rust included."""
 
-    def __init__(
-        self, folder: Path, manifest: Manifest, keep: bool = False, examine: bool = False
-    ) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, keep: bool = False, examine: bool = False) -> None:
         """`keep`: searches ask, and will ask again (KEPT). `examine`: what is damaged is shown as
         well, for doctor."""
         self.folder, self.manifest = folder, manifest
@@ -335,9 +321,7 @@ class Snapshot:
                 raise self._failed(table, error) from error
         return self._counts[table]
 
-    def rows(
-        self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None
-    ) -> pa.Table:
+    def rows(self, table: str, where: str = "", columns: Wanted = None, limit: int | None = None) -> pa.Table:
         """Rows that fulfil an SQL condition (all when empty), unordered. ROW_ID may be a column."""
         names = names_of(table, columns)
         if (kept := self._in_memory(table, names)) is not None and not where:
@@ -352,9 +336,7 @@ class Snapshot:
         """The values of one column of a table, unordered."""
         return self.rows(table, columns=[name])[name].to_pylist()
 
-    def by_key(
-        self, table: str, values: Values, key: str | None = None, columns: Wanted = None
-    ) -> pa.Table:
+    def by_key(self, table: str, values: Values, key: str | None = None, columns: Wanted = None) -> pa.Table:
         """Rows whose `key` (default: KEY of the table, else id) is in `values`, in their order."""
         key, names = key or KEY.get(table, "id"), names_of(table, columns)
         distinct = list(dict.fromkeys(values))
@@ -367,10 +349,7 @@ class Snapshot:
         read = names if key in names else [*names, key]
         if len(values) > 500 and len(values) * 200 > self.count(table):
             # one pass over the keys, then the rows: faster than that many questions to an index
-            keys = [
-                part.filter(pc.is_in(part[key], searched))
-                for part in self.batches(table, [key, ROW_ID])
-            ]
+            keys = [part.filter(pc.is_in(part[key], searched)) for part in self.batches(table, [key, ROW_ID])]
             ids = [id for part in keys for id in part[ROW_ID].to_pylist()]
             parts = [self._run(table, handle.take_row_ids(ids), read)] if ids else []
         else:
@@ -397,9 +376,7 @@ class Snapshot:
                     row["places"] = stored
         return rows
 
-    def full_text(
-        self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None
-    ) -> pa.Table:
+    def full_text(self, table: str, terms: Sequence[str], limit: int = 200, columns: Wanted = None) -> pa.Table:
         """Rows that hold a term, best first by Lance's `_score` (which depends on history)."""
         from lancedb.query import MatchQuery
 
@@ -563,9 +540,7 @@ def notes_of(snapshot: Snapshot) -> frozenset[str]:
     """The content ids of all notes, read once a generation."""
     rows = snapshot.rows("documents", columns=["id", "uri", "metadata"])
     rows = rows.filter(pc.match_substring(rows["metadata"], "note", ignore_case=True))
-    return frozenset(
-        id for id, uri, metadata in rows_of(rows) if is_note(uri, json.loads(metadata))
-    )
+    return frozenset(id for id, uri, metadata in rows_of(rows) if is_note(uri, json.loads(metadata)))
 
 
 def notes_alone(snapshot: Snapshot) -> str:
@@ -593,13 +568,9 @@ def repeated_lines_of(snapshot: Snapshot) -> dict[str, set[str]]:
     """The lines of documents with links (content ids) that repeat those of others, notes aside."""
     passages = snapshot.rows("passages", columns=["document_id", "text"])
     if notes := notes_of(snapshot):
-        passages = passages.filter(
-            pc.invert(pc.is_in(passages["document_id"], pa.array(sorted(notes))))
-        )
+        passages = passages.filter(pc.invert(pc.is_in(passages["document_id"], pa.array(sorted(notes)))))
     pages = passages["document_id"].filter(pc.match_substring(passages["text"], "]("))
-    return repeated_lines(
-        rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique())))
-    )
+    return repeated_lines(rows_of(passages.filter(pc.is_in(passages["document_id"], pages.unique()))))
 
 
 def empty(table: str, columns: Wanted) -> pa.Table:
@@ -657,9 +628,7 @@ def apply(folder: Path, manifest: Manifest | None, changes: Mapping[str, Change]
     return versions
 
 
-def compact(
-    folder: Path, manifest: Manifest, margin: float = 60.0, *, idle: bool = False
-) -> dict[str, int] | None:
+def compact(folder: Path, manifest: Manifest, margin: float = 60.0, *, idle: bool = False) -> dict[str, int] | None:
     """Merge tails and small files where it pays; new versions, or None. NOT a commit.
 
     Only for the holder of the writer's lock. Also frees the versions that are older, by `margin`
@@ -677,11 +646,7 @@ def compact(
     for name in current:
         named[name] = {generation.tables[name] for generation in kept if name in generation.tables}
         left[name] = _older(folder, name, min(named[name]))
-    alone = {
-        name
-        for name in named
-        if idle and left[name] and len(named[name]) == 1 and _parts(folder, name) > 1
-    }
+    alone = {name for name in named if idle and left[name] and len(named[name]) == 1 and _parts(folder, name) > 1}
     if idle and not alone:
         return None
     database = connect(folder)
@@ -729,9 +694,7 @@ def _older(folder: Path, table: str, version: int) -> int:
     return sum(stem.isdigit() and (1 << 64) - 1 - int(stem) < version for stem in stems)
 
 
-def _change_table(
-    database: Any, name: str, version: int, removed: Sequence[str], rows: pa.Table | None
-) -> int:
+def _change_table(database: Any, name: str, version: int, removed: Sequence[str], rows: pa.Table | None) -> int:
     table = writable(database, name, version)
     removed = list(dict.fromkeys(removed))
     if not removed and (rows is None or not rows.num_rows):
@@ -789,12 +752,7 @@ def nearest(snapshot: Snapshot, table: str, vector: bytes, limit: int) -> list[t
 
 
 def similarities(
-    snapshot: Snapshot,
-    table: str,
-    vector: bytes,
-    limit: int,
-    also: Sequence[str] = (),
-    flat: int = FLAT,
+    snapshot: Snapshot, table: str, vector: bytes, limit: int, also: Sequence[str] = (), flat: int = FLAT
 ) -> dict[str, float]:
     """Similarities of the `limit` nearest rows and of `also`, by id, with the languages of the rows
     on an equal footing, and in several languages without what a row owes to being near to everything;
@@ -828,9 +786,7 @@ def similarities(
     return {ids[at]: round(float(scores[at]), DIGITS) for at in chosen}
 
 
-def _searched(
-    snapshot: Snapshot, name: str, query: Any, limit: int, also: Sequence[str]
-) -> dict[str, float]:
+def _searched(snapshot: Snapshot, name: str, query: Any, limit: int, also: Sequence[str]) -> dict[str, float]:
     """The same by Lance's index; the rows of `also` are read and compared here."""
     first = snapshot.rows(name, columns=["id", "vector"], limit=1)
     if _unit(first).shape[1] != len(query):

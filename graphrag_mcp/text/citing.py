@@ -25,9 +25,7 @@ from urllib.parse import unquote
 from graphrag_mcp.text.terms import dense_runs
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # any odd number whose bits are mixed
-_CITED = (
-    r"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})(?:-(?P<words>[0-9a-f]{8}))?"
-)
+_CITED = r"cited (?P<all>all )?(?P<length>\d{1,9}) (?P<hash>[0-9a-f]{16})(?:-(?P<words>[0-9a-f]{8}))?"
 _TITLE = rf'"{_CITED}"'
 _SEEN = "documents-seen"
 LONGEST = 3_000  # characters of a target
@@ -156,14 +154,10 @@ class Searchable:
         if count < 1 or not cited.length:
             return
         windows = sums[cited.length :] - sums[:count]
-        for first in np.flatnonzero(
-            windows == np.uint64(int(cited.hash, 16)) * powers[:count]
-        ).tolist():
+        for first in np.flatnonzero(windows == np.uint64(int(cited.hash, 16)) * powers[:count]).tolist():
             end = first + cited.length
             if cited.words and (
-                (first and self._glued[first - 1])
-                or self._glued[end - 1]
-                or self._words(first, end) != cited.words
+                (first and self._glued[first - 1]) or self._glued[end - 1] or self._words(first, end) != cited.words
             ):
                 continue
             yield int(places[first]), int(places[end - 1]) + 1

@@ -90,10 +90,7 @@ class Stated(NamedTuple):
 
 
 def dates_in(
-    text: str,
-    forms: Iterable[re.Pattern[str]],
-    day_first: bool | None = None,
-    words: Collection[str] | None = None,
+    text: str, forms: Iterable[re.Pattern[str]], day_first: bool | None = None, words: Collection[str] | None = None
 ) -> list[Stated]:
     """The dates of these forms in a text, in order. `words`: the words (folded) that count in a date without a
     day; all months if there are none given."""
@@ -102,9 +99,7 @@ def dates_in(
     found: list[Stated] = []
     for match in (match for form in forms for match in form.finditer(text)):
         fields = {name: part for name, part in match.groupdict().items() if part}
-        said = {
-            folded(fields[name]) for name in ("before", "to", "word", "word2") if name in fields
-        }
+        said = {folded(fields[name]) for name in ("before", "to", "word", "word2") if name in fields}
         months = {folded(fields[name]) for name in ("word", "word2") if name in fields}
         if months <= MONTHS.keys() and ("d" in fields or words is None or said <= set(words)):
             found.append(Stated(*match.span(), *_said(fields, day_first)))
@@ -136,9 +131,7 @@ def _said(fields: Mapping[str, str], day_first: bool | None) -> tuple[str, str]:
 def _iso(fields: Mapping[str, str], day_first: bool | None = None) -> str:
     """The groups of a day, month or year as ISO 8601; "" for what the calendar does not have."""
     year, day = fields["y"], number(fields.get("d", ""))
-    month = (
-        MONTHS.get(folded(fields["word"]), 0) if "word" in fields else number(fields.get("m", ""))
-    )
+    month = MONTHS.get(folded(fields["word"]), 0) if "word" in fields else number(fields.get("m", ""))
     if "a" in fields:
         month, day = _month_and_day(int(fields["a"]), int(fields["b"]), day_first)
     exact = "d" in fields or "a" in fields
@@ -290,8 +283,7 @@ def in_head(text: str) -> str:
     first = day_first(text)
     for forms in (DAYS, SPANS):
         candidates = [
-            dated_line(line, first, line is lines[0] or line[0] == "#", forms is DAYS, forms)
-            for line in lines
+            dated_line(line, first, line is lines[0] or line[0] == "#", forms is DAYS, forms) for line in lines
         ]
         dated = [candidate.date for candidate in candidates if candidate and candidate.date]
         if dated and (forms is DAYS or len(dated) == 1):  # not the months of an archive

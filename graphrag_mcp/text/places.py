@@ -16,10 +16,7 @@ from typing import Any, Protocol
 
 Places = Sequence[tuple[int, str]]
 
-BAR, TALL_BAR = (
-    "|",
-    "│",
-)  # between the cells of a row; the second in tables whose cells hold the first
+BAR, TALL_BAR = ("|", "│")  # between the cells of a row; the second in tables whose cells hold the first
 _CELL = re.compile(r"(.+)!([A-Z]{1,3})(?P<again>\$?)([0-9]{1,7})\Z", re.DOTALL)
 _NUMBERED = re.compile(r"(p\.|slide) ([0-9]+)\Z")
 
@@ -78,9 +75,7 @@ def _cells(document: Placed, first: int, last: int, start: int, end: int) -> str
         and not cell["again"]
     ]
     cells = [run for run in rows or runs if _CELL.match(run[2])]
-    offsets = [
-        (at, places[bisect_right(places, at, key=_offset) - 1]) for run in cells for at in run[:2]
-    ]
+    offsets = [(at, places[bisect_right(places, at, key=_offset) - 1]) for run in cells for at in run[:2]]
     found = [_CELL.match(_cell_at(text, place, at)) for at, place in offsets]
     ranges = [(cell[1], cell[2], int(cell[4])) for cell in found if cell]
     sheet, final = ranges[0][0], f"{ranges[-1][0]}!{ranges[-1][1]}{ranges[-1][2]}"

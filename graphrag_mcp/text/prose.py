@@ -21,9 +21,7 @@ _CONJUNCTIONS = {"", *_ENDS["conjunctions"]}
 _MAX_SENTENCE = 1000
 _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
 # Every alternative succeeds where it starts, so a run of 100k dots or newlines is read once.
-_END = re.compile(
-    rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+"
-)
+_END = re.compile(rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 

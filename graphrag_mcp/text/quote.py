@@ -34,9 +34,7 @@ _CLOSERS = "\"'”’»›)]」』】》〉*_`"  # behind a stop
 # Marks of a list or a quotation, not the sign of a number, and no emphasis: "**The fund.** It pays".
 _LISTED = re.compile(r"\A(?:(?:[#>•|]|\*(?=\s)|[+\-–—](?!\d))\s*)+")
 # The head of a mail, and the sentence below it that `sources/mail.py` writes of the same: Ida Holm wrote to Otto Moe.
-_HEAD = re.compile(
-    r"^(From: .+\n(?:(?:To|Cc|Date|Attachments): .*\n)*+)\n(.+ wrote to .+\.)$", re.MULTILINE
-)
+_HEAD = re.compile(r"^(From: .+\n(?:(?:To|Cc|Date|Attachments): .*\n)*+)\n(.+ wrote to .+\.)$", re.MULTILINE)
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
 _SPEAKER = re.compile(
     r"(?:\[[^\[\]\n]{1,40}\]\s{0,3})?\*{0,2}[^\s:：*#|>-][^:：\n]{0,39}(?:：|[:：]\*{0,2}\s{1,3})(?=\S)"
@@ -58,12 +56,7 @@ class Quote:
 
 
 def quotes(
-    text: str,
-    worth: Worth,
-    most: int = 1,
-    *,
-    literals: Collection[str] = (),
-    skip: Collection[str] = (),
+    text: str, worth: Worth, most: int = 1, *, literals: Collection[str] = (), skip: Collection[str] = ()
 ) -> list[Quote]:
     """The best sentences of a text for weighted terms, best first, none that repeats another.
 
@@ -71,15 +64,11 @@ def quotes(
     score is small, so that a text always has a quotation. `literals` must be seen: a sentence that
     holds one comes before all others. `skip`: sentences that are not quoted, such as the title.
     """
-    order = sorted(
-        scored(text, worth, literals, skip), key=lambda quote: (-quote.score, quote.start)
-    )
+    order = sorted(scored(text, worth, literals, skip), key=lambda quote: (-quote.score, quote.start))
     return distinct(((quote, set(terms(quote.text))) for quote in order), most)
 
 
-def scored(
-    text: str, worth: Worth, literals: Collection[str] = (), skip: Collection[str] = ()
-) -> list[Quote]:
+def scored(text: str, worth: Worth, literals: Collection[str] = (), skip: Collection[str] = ()) -> list[Quote]:
     """All sentences of a text with their scores, in its order, as `quotes` weighs them."""
     left_out = {plain(sentence) for sentence in skip if sentence}
     whole = math.fsum(worth.values()) or 1.0
@@ -128,9 +117,7 @@ def _repeats_head(text: str) -> range:
     return range(*found.span(2)) if sentence <= head | {"wrote", "to", "and"} else range(0)
 
 
-def best(
-    text: str, worth: Worth, *, literals: Collection[str] = (), skip: Collection[str] = ()
-) -> Quote | None:
+def best(text: str, worth: Worth, *, literals: Collection[str] = (), skip: Collection[str] = ()) -> Quote | None:
     """The best sentence of a text; None for a text without words."""
     return next(iter(quotes(text, worth, 1, literals=literals, skip=skip)), None)
 
@@ -160,9 +147,7 @@ def repeats(quote_terms: Set[str], seen: Iterable[Set[str]]) -> bool:
 
 def says_the_same(words: Set[str], other: Set[str]) -> bool:
     """As `repeats`, for two sentences of different texts: they hold the same numbers, too."""
-    return repeats(words, [other]) and not any(
-        any(map(str.isdigit, word)) for word in words ^ other
-    )
+    return repeats(words, [other]) and not any(any(map(str.isdigit, word)) for word in words ^ other)
 
 
 def weights_of(texts: Sequence[str], rarity: Callable[[list[str]], Worth]) -> dict[str, float]:
@@ -267,9 +252,7 @@ def with_speaker(text: str, quote: Quote) -> Quote:
     return replace(quote, text=quotation)
 
 
-def best_line(
-    text: str, worth: Worth, characters: int = LONGEST, *, literals: Collection[str] = ()
-) -> str:
+def best_line(text: str, worth: Worth, characters: int = LONGEST, *, literals: Collection[str] = ()) -> str:
     """The best sentence of a text with who says it, cut to so many characters where the terms or literals stand; ""
     for a text without words."""
     found = best(text, worth, literals=literals)
@@ -283,10 +266,7 @@ def clipped(text: str, worth: Worth, characters: int = LONGEST) -> str:
         return text
     folded = text.casefold()
     places = sorted(
-        (match.start(), term)
-        for term in worth
-        if len(term) > 1
-        for match in re.finditer(re.escape(term), folded)
+        (match.start(), term) for term in worth if len(term) > 1 for match in re.finditer(re.escape(term), folded)
     )
 
     def value(first: int) -> float:
@@ -350,9 +330,7 @@ def marks(text: str, words: Collection[str]) -> list[list[int]]:
         if holds_cjk(match[0]):  # no blanks between words
             at = match.start()
             places = (re.finditer(re.escape(word), match[0]) for word in joined)
-            found += [
-                [at + place.start(), at + place.end()] for matches in places for place in matches
-            ]
+            found += [[at + place.start(), at + place.end()] for matches in places for place in matches]
         elif not set(terms(match[0])).isdisjoint(words):
             found.append(list(match.span()))
     merged: list[list[int]] = []

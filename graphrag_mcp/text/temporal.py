@@ -159,9 +159,7 @@ def _stated(text: str, day_first: bool | None, languages: Sequence[str]) -> Iter
     """Days, months, years and spans. What says no day of a month has the words of a language of the text: Marco 2019
     is no month in English."""
     forms = (*dates.DAYS, *dates.SPANS, *dates.RANGES)
-    for start, end, first, last in dates.dates_in(
-        text, forms, day_first, dates.words_of(languages)
-    ):
+    for start, end, first, last in dates.dates_in(text, forms, day_first, dates.words_of(languages)):
         other = not first or _of_calendar(text, start, end, len(first) == 10)
         yield _Match(start, end, None if other else _interval(first, last))
 
@@ -194,9 +192,7 @@ class _Words:
     which: int | None = None
 
 
-def _relative(
-    text: str, words: _Vocabulary, starts: Sequence[int], anchors: Sequence[Anchor]
-) -> Iterator[_Match]:
+def _relative(text: str, words: _Vocabulary, starts: Sequence[int], anchors: Sequence[Anchor]) -> Iterator[_Match]:
     for match, said in words.matches(text):
         at = bisect_right(starts, match.start()) - 1
         anchor = anchors[at].day if at >= 0 else None
@@ -213,9 +209,7 @@ def _relative(
             yield _Match(*match.span(), interval, anchor, said.weekday is not None, without_year)
 
 
-def _resolved(
-    anchor: date, said: _Words, words: _Vocabulary, match: re.Match[str]
-) -> Interval | None:
+def _resolved(anchor: date, said: _Words, words: _Vocabulary, match: re.Match[str]) -> Interval | None:
     which, month, count = said.which or 0, said.month or said.season or 0, 1 if said.month else 3
     if said.day is not None:
         return _period(anchor, "day", said.day)
@@ -273,9 +267,7 @@ def _weekday(anchor: date, said: _Words, weekday: int, tense: int) -> Interval |
     if said.unit and which is not None:
         monday = _period(anchor, "week", which)[0]
         found = _period(monday, "day", weekday)
-        return (
-            found if said.unit == "week" and (which or found[0] <= anchor or tense >= 0) else None
-        )
+        return found if said.unit == "week" and (which or found[0] <= anchor or tense >= 0) else None
     if which is None and (not tense or (same and tense > 0)):
         return None
     if not which:
@@ -283,10 +275,7 @@ def _weekday(anchor: date, said: _Words, weekday: int, tense: int) -> Interval |
             return anchor, anchor
         which = tense or 1
     # The first such day behind the anchor, or the last before it, and whole weeks beyond.
-    ahead, behind = (
-        (weekday - anchor.weekday() - 1) % 7 + 1,
-        (anchor.weekday() - weekday - 1) % 7 + 1,
-    )
+    ahead, behind = ((weekday - anchor.weekday() - 1) % 7 + 1, (anchor.weekday() - weekday - 1) % 7 + 1)
     shift = ahead + 7 * (which - 1) if which > 0 else -behind + 7 * (which + 1)
     return _period(anchor, "day", shift)
 
@@ -338,14 +327,10 @@ class _Vocabulary:
         numerals = _TABLES["numerals"][han]
         places["number"] = numerals if han else f"{places['number']}|{numerals}"
         places["d"] = _TABLES["day_of_month"][han]
-        before, behind = (
-            ("(?:", ")") if han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
-        )
+        before, behind = ("(?:", ")") if han else (r"(?<![\w-])(?<!\d[.,])(?:", r")(?![\w%]|-\w|[.,/]\d)")
         self._patterns: list[tuple[re.Pattern[str], int | None]] = []
         for template, *which in table["patterns"]:
-            pattern = re.sub(
-                r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template
-            )
+            pattern = re.sub(r"\{([a-z_]+)(2?)\}", lambda m: f"(?P<{m[1]}{m[2]}>{places[m[1]]})", template)
             compiled = re.compile(before + pattern + behind, re.IGNORECASE)
             self._patterns.append((compiled, which[0] if which else None))
         bounds = ("", "") if han else (r"(?<![\w’'])", r"(?![\w])")

@@ -150,8 +150,7 @@ def _latin_table() -> dict[int, str | None]:
     table: dict[int, str | None] = {
         ord(ch): None
         for ch in gone
-        if unicodedata.category(ch) == "Cf"
-        or ("\u0300" <= ch < "\u0700" and unicodedata.combining(ch))
+        if unicodedata.category(ch) == "Cf" or ("\u0300" <= ch < "\u0700" and unicodedata.combining(ch))
     }
     for ch in _CASED:
         parts = unicodedata.normalize("NFKD", ch)
@@ -205,9 +204,7 @@ _ARABIC = re.compile(r"^(?:[وبفك]?ال(?=\w{3})|لل(?=\w{3}))+")
 _TURKISH = re.compile(
     r"(?<=[a-z]{3})'(?:[yn]?[aeiu]|[dt][ae]n?|n?[iu]n|l[iu]k?|[dt][ae]ki(?:ler)?|y?l[ae]|[dt][iu]r?|nd[ae]n?|[ysz]i|lar|ler)$"
 )
-_CASED_WORD = re.compile(
-    "[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{1,7}(?![a-z])"
-)
+_CASED_WORD = re.compile("[а-яіїґ]{3,}|[α-ω]{4,}|[\u0620-\u06d3]{4,}|(?<![a-z])[a-z]{3,}'[a-z]{1,7}(?![a-z])")
 
 
 @lru_cache(maxsize=1 << 15)
@@ -219,9 +216,7 @@ def _cyrillic(word: str) -> str:
             word = word[:-2] + _SOFTENED[word[-2:]]
         word = _CYRILLIC.sub("", word)
         if word == before and len(word) > 3:
-            word = _WEAK_VOWEL.sub(
-                "", _CLOSED.sub(lambda match: "о" if match[0] == "і" else "е", word)
-            )
+            word = _WEAK_VOWEL.sub("", _CLOSED.sub(lambda match: "о" if match[0] == "і" else "е", word))
     return word
 
 
@@ -247,9 +242,7 @@ def table(module: str) -> dict[str, Any]:
 # Words of grammar: what tells a language, and what opens its sentences.
 LANGUAGES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
-    for name, words in tomllib.loads(
-        Path(__file__).with_name("grammar.toml").read_text("utf-8")
-    ).items()
+    for name, words in tomllib.loads(Path(__file__).with_name("grammar.toml").read_text("utf-8")).items()
 }
 # Of scripts of which no other language here has a word: left out of every question.
 _UNCASED_GRAMMAR = LANGUAGES.pop("uncased")
@@ -355,9 +348,7 @@ def _token(letter: str, plain: str, signs: str = "") -> str:
 _WORDED = Patterns(
     {
         "ascii_token": f"(?a:{_token('[A-Za-z0-9_]', '[A-Za-z0-9_]')})",
-        "token": (
-            rf"[{_CJK}]+|[{_UNSPACED}]+|" + _token(_LETTER, rf"[^\W{_CJK}{_UNSPACED}]", _SIGNS)
-        ),
+        "token": (rf"[{_CJK}]+|[{_UNSPACED}]+|" + _token(_LETTER, rf"[^\W{_CJK}{_UNSPACED}]", _SIGNS)),
         "wrap": rf"(?<=[{_CJK}])(?<![{_HANGUL}])[ \t]*(?:\r\n|\n|\r)[ \t]*(?=[{_CJK}])(?![{_HANGUL}])",
         "latin": r"(?:(?![\u0370-\uffff])[^\W\d_]){3,}",
     }
@@ -397,9 +388,7 @@ def _word_terms(token: str) -> tuple[str, ...]:
         return ()
     forms = [whole, whole[:-1]] if re.fullmatch("[A-Z]{2,}s", plain) else [whole]  # PDFs
     parts = [
-        folded(part)
-        for piece in _SPLIT.split(plain)
-        for part in ([piece] if "'" in piece else _CAMEL.findall(piece))
+        folded(part) for piece in _SPLIT.split(plain) for part in ([piece] if "'" in piece else _CAMEL.findall(piece))
     ]
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
         forms.append("".join(parts))  # U.S. is found by US
@@ -439,9 +428,7 @@ def _tokens(text: str) -> list[str]:
     if text.isascii():  # the rest changes nothing there
         return _WORDED.ascii_token.findall(text)
     plain = unicodedata.normalize("NFKC", text).replace("’", "'")
-    return _WORDED.token.findall(
-        unwrapped(plain.replace("\u00ad", ""))
-    )  # where a word may be divided
+    return _WORDED.token.findall(unwrapped(plain.replace("\u00ad", "")))  # where a word may be divided
 
 
 def terms(text: str, language: str | None = None) -> list[str]:
@@ -457,11 +444,7 @@ def terms(text: str, language: str | None = None) -> list[str]:
         return [term for token in tokens for term in _expand(token, language)]
     if text.isascii():  # as `_expand` does it, in a third of the time
         return list(chain.from_iterable(map(_word_terms, tokens)))
-    return [
-        term
-        for token in tokens
-        for term in (_word_terms(token) if token < _UNCASED else _expand(token, ""))
-    ]
+    return [term for token in tokens for term in (_word_terms(token) if token < _UNCASED else _expand(token, ""))]
 
 
 def stop_word(term: str) -> bool:
@@ -469,9 +452,7 @@ def stop_word(term: str) -> bool:
     return term in STOP_WORDS
 
 
-_UNTELLING = _WORDS["web"].union(
-    STOP_WORDS, *map(_word_terms, _WORDS["stop_words"] | _WORDS["talk"])
-)
+_UNTELLING = _WORDS["web"].union(STOP_WORDS, *map(_word_terms, _WORDS["stop_words"] | _WORDS["talk"]))
 
 
 def tells_topic(term: str) -> bool:
@@ -522,10 +503,7 @@ _BRACKETS = dict(zip("([{《〈「『（【〔［｛", ")]}》〉」』）】〕
 _INITIALS = re.compile(r"\b[^\W\d_]\.(?: ?[^\W\d_]\.)+|\b[^\W\d_](?:\.[^\W\d_])+(?![\w.])")
 _WORD_ENDS = re.compile(r"(?:'s?|\.)(?= |$)")
 _ARTICLES = ("the ", "a ", "an ")
-_NO_PLURAL, _LONG_PLURAL = (
-    ("as", "is", "os", "us", "ss", "ics"),
-    ("xes", "ches", "shes", "sses", "zzes"),
-)
+_NO_PLURAL, _LONG_PLURAL = (("as", "is", "os", "us", "ss", "ics"), ("xes", "ches", "shes", "sses", "zzes"))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -589,12 +567,7 @@ def _without_legal_form(key: str) -> str:
 def _singular(key: str) -> str:
     """The plural s of the last English word folded; a single word of up to 8 letters may be a surname (Adams)."""
     head, _, last = key.rpartition(" ")
-    word = (
-        len(last) > (3 if head else 8)
-        and last.isascii()
-        and last.isalpha()
-        and last not in _WORDS["keep_s"]
-    )
+    word = len(last) > (3 if head else 8) and last.isascii() and last.isalpha() and last not in _WORDS["keep_s"]
     if not word or last[-1] != "s" or last.endswith(_NO_PLURAL):
         return key
     if last.endswith("ies"):

@@ -81,10 +81,7 @@ def _words(sentences: Iterable[str], weights: Mapping[str, float]) -> list[str]:
     for word in (word for sentence in sentences for word in _WORD.findall(sentence)):
         if (stem := _topic_stem(word)) in weights:
             forms.setdefault(stem, Counter())[word] += 1
-    return [
-        max(written, key=lambda form: (form.islower(), written[form], form))
-        for written in forms.values()
-    ]
+    return [max(written, key=lambda form: (form.islower(), written[form], form)) for written in forms.values()]
 
 
 def phrases(texts: Iterable[str], weights: Mapping[str, float]) -> list[str]:

@@ -42,9 +42,7 @@ class _PairCosts(dict[str, int]):
         return 20
 
 
-_PAIR = _PairCosts(
-    zip(_KEYS, (int(cost, 36) for cost in "".join(_COSTS["pairs"].split())), strict=True)
-)
+_PAIR = _PairCosts(zip(_KEYS, (int(cost, 36) for cost in "".join(_COSTS["pairs"].split())), strict=True))
 _TITLE, _MARK = 7, 12  # same fit: a capital first letter, an accent
 _BLOCK_STARTS = [start for start, _ in _BLOCKS]
 _COMMON_HAN = 18  # 0.90 in encyclopaedic prose, 1.01 in lists of names
@@ -118,15 +116,11 @@ def count_tokens(text: str) -> int:
     2,000 characters from text in 93 languages 0.7 % came out under it, mostly by 1; rows of hashes can, too. Parts
     add up to the whole or more (cut within a word: less 6)."""
     cost = COSTS.__getitem__
-    total = sum(
-        sum(map(cost, PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW)
-    )
+    total = sum(sum(map(cost, PIECE.findall(text, at, at + _WINDOW))) for at in range(0, len(text), _WINDOW))
     return -(-(total + min(total, SLACK)) // 16)
 
 
-def packed(
-    items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None
-) -> list[list[T]]:
+def packed(items: Iterable[T], size: Callable[[T], int], room: int, most: int | None = None) -> list[list[T]]:
     """The items in their order, in groups that are at most `room` in size and `most` in number; one
     that is larger stands alone."""
     groups: list[list[T]] = []

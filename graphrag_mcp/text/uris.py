@@ -32,7 +32,4 @@ def is_note(uri: str, metadata: Mapping[str, Any]) -> bool:
     another one (`visits.csv#3`) is none, whatever stands in its column `kind`."""
     if file_and_key(uri)[1]:
         return False
-    return any(
-        name.casefold() == "kind" and str(value).casefold() == "note"
-        for name, value in metadata.items()
-    )
+    return any(name.casefold() == "kind" and str(value).casefold() == "note" for name, value in metadata.items())

@@ -79,9 +79,7 @@ class _Session:
     client_capabilities = None
     can_send_request = False
 
-    async def report_progress(
-        self, progress: float, total: float | None = None, message: str | None = None
-    ) -> None:
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         fields = {"progress": progress, "total": total, "message": message}
         self.send("progress", {name: value for name, value in fields.items() if value is not None})
 
@@ -91,9 +89,7 @@ async def _called(desk: Desk, as_owner: bool, request: Request) -> Response:
     tool = next((tool for tool in desk.tools if tool.name == name), None)
     if tool is None:
         return _failed(404, _no_tool(desk, name))
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != (
-        "application/json"
-    ):
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != ("application/json"):
         return _failed(415, _NO_TYPE)
     body = await body_of(request, LONGEST)
     if body is None:
@@ -119,18 +115,12 @@ async def _answer(
     """(HTTP status, JSON) of a call. `send(event, data)` is told of progress."""
     session = cast(Any, _Session(send))
     request_context = ServerRequestContext[Desk, Any](
-        session=session,
-        lifespan_context=desk,
-        protocol_version="",
-        method="tools/call",
-        request=request,
+        session=session, lifespan_context=desk, protocol_version="", method="tools/call", request=request
     )
     call = ApiCall()
     token = API_CALL.set(call)
     try:
-        sent = await tool.run(
-            arguments, Context(request_context=request_context), convert_result=True
-        )
+        sent = await tool.run(arguments, Context(request_context=request_context), convert_result=True)
     except UnexpectedToolError as error:
         log.error("%s failed", tool.name, exc_info=error)
         return 500, {"error": f"internal error in {tool.name}."}
@@ -140,9 +130,7 @@ async def _answer(
         API_CALL.reset(token)
     if call.result is not None and call.error is None:  # a failed job is a result as well
         fields = shown(call.result.model_dump(mode="json"), fencing.clean)
-        fields["text"] = (
-            call.result.text
-        )  # clean, and in marks of its own: cleaned again they would be broken
+        fields["text"] = call.result.text  # clean, and in marks of its own: cleaned again they would be broken
         return 200, sendable(fields)
     if not isinstance(sent, CallToolResult):  # of a tool that an embedder has added
         return 200, {"result": sendable(sent)}
@@ -226,8 +214,7 @@ def openapi(desk: Desk) -> dict[str, Any]:
         }
     }
     paths = {
-        f"{BASE}/{tool.name}": {"post": _operation(tool, whole.get(tool.name, tool), schemas)}
-        for tool in desk.tools
+        f"{BASE}/{tool.name}": {"post": _operation(tool, whole.get(tool.name, tool), schemas)} for tool in desk.tools
     }
     return {
         "openapi": "3.1.0",
@@ -237,10 +224,7 @@ def openapi(desk: Desk) -> dict[str, Any]:
             "description": "The tools of graphrag-mcp as JSON over HTTP.",
         },
         "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         "security": [{"token": []}, {}],
     }
 

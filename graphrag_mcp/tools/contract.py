@@ -132,9 +132,7 @@ def clamp(name: str, value: int, low: int, high: int) -> int:
 # ---- budgets --------------------------------------------------------------------------------------
 
 
-def budgets(
-    ctx: Ctx, max_tokens: int, default: int, corpus: str = "", page: bool = False
-) -> tuple[int, int]:
+def budgets(ctx: Ctx, max_tokens: int, default: int, corpus: str = "", page: bool = False) -> tuple[int, int]:
     """(for the engine, for the whole reply); a remark when what was asked for had to be changed.
 
     Room is kept for remarks, for a cursor's mark, for a `corpus` that the next call names too, and
@@ -272,9 +270,7 @@ def _address(ctx: Ctx, result: types.Result) -> str:
 # ---- calls ----------------------------------------------------------------------------------------
 
 
-async def serve(
-    ctx: Ctx, tool: str, work: Callable[[App], types.Result], budget: int = MOST
-) -> CallToolResult:
+async def serve(ctx: Ctx, tool: str, work: Callable[[App], types.Result], budget: int = MOST) -> CallToolResult:
     """Run `work` in a worker thread and reply; when it takes longer than a host waits, say so."""
     desk = desk_of(ctx)
     kind, instead = LATE[tool]
@@ -508,9 +504,7 @@ STRANGE = 5  # unknown arguments that are named, each with its nearest known nam
 class OurTool(Tool):
     """A tool of this server: a call that it cannot serve is answered with what is wrong."""
 
-    async def run(
-        self, arguments: dict[str, Any], context: Any, convert_result: bool = False
-    ) -> Any:
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
         names = accepted(self)
         whole = {alias for alias, name in names.items() if name in OF_ANY_SIZE}
         questions = [alias for alias, name in names.items() if name == "query"]
@@ -541,10 +535,7 @@ def _cut(arguments: dict[str, Any], names: Sequence[str]) -> tuple[dict[str, Any
     asks with a whole text in the question is answered all the same."""
     texts = {name: arguments[name] for name in names if isinstance(arguments.get(name), str)}
     kept = {name: _of_whole_words(text) for name, text in texts.items() if len(text) > CHARACTERS}
-    remarks = [
-        f"{name} of {len(texts[name]):,} characters was cut to {len(text):,}."
-        for name, text in kept.items()
-    ]
+    remarks = [f"{name} of {len(texts[name]):,} characters was cut to {len(text):,}." for name, text in kept.items()]
     return {**arguments, **kept}, remarks
 
 
@@ -559,9 +550,7 @@ def usage(tool: Tool) -> str:
     """The call as one would write it: `get_source(ids, corpus="", max_tokens=4000, around=0)`."""
     fields = tool.fn_metadata.arg_model.model_fields
     listed = ((name, fields[name]) for name in tool.parameters["properties"])
-    parts = [
-        name if field.is_required() else f"{name}={_shown(field.default)}" for name, field in listed
-    ]
+    parts = [name if field.is_required() else f"{name}={_shown(field.default)}" for name, field in listed]
     return f"{tool.name}({', '.join(parts)})"
 
 
@@ -593,9 +582,7 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> list[str]:
 def _twice(names: Mapping[str, str], arguments: Mapping[str, Any]) -> list[str]:
     """A sentence for each argument that stands under two of its names with two values, of which one would be lost."""
     given = lists_of(
-        (names[written], written)
-        for written, value in arguments.items()
-        if written in names and value is not None
+        (names[written], written) for written, value in arguments.items() if written in names and value is not None
     )
     return [
         f"{' and '.join(written)} are one argument, {name}: give it once."
@@ -610,9 +597,7 @@ def _wrong(tool: Tool, arguments: dict[str, Any]) -> list[str]:
         tool.fn_metadata.validate_arguments(dict(arguments))
     except ValidationError as error:
         known = accepted(tool)
-        found = (
-            _sentence(tool.name, known, mistake) for mistake in error.errors(include_url=False)
-        )
+        found = (_sentence(tool.name, known, mistake) for mistake in error.errors(include_url=False))
         return list(dict.fromkeys(found))
     return []
 

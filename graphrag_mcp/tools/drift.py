@@ -29,19 +29,14 @@ Answer = Annotated[contract.Text, contract.called("drift_answer")]
 # What models send as a score or as questions is read by query/model_replies.py.
 Score = Annotated[Annotated[Any, WithJsonSchema({"type": "number"})], contract.called("score")]
 FollowUps = Annotated[
-    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})],
-    contract.called("follow_ups"),
+    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})], contract.called("follow_ups")
 ]
 Prune = Annotated[contract.Strings, contract.called("prune")]
 Finish = Annotated[contract.Flag, contract.called("finish")]
 NoteTitle = Annotated[contract.Text, contract.called("drift_note")]
 Auto = Annotated[contract.Flag, contract.called("auto")]
 Reduce = Annotated[contract.Flag, contract.called("reduce")]
-Form = Annotated[
-    Literal["answers", "tree", "json", "mermaid"],
-    contract.one_of("answers"),
-    contract.called("form"),
-]
+Form = Annotated[Literal["answers", "tree", "json", "mermaid"], contract.one_of("answers"), contract.called("form")]
 OpenNext = Annotated[contract.Text, contract.called("open_next")]
 
 
@@ -81,9 +76,7 @@ async def drift_search(
                 path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
                 options = AnswerOptions(seconds=ANSWER_SECONDS)
                 session = Drift(snapshot, path)
-                return drift_llm.run(
-                    session, query, asker, **limits, max_tokens=inner, options=options
-                )
+                return drift_llm.run(session, query, asker, **limits, max_tokens=inner, options=options)
             remark(drift_llm.NO_MODEL)
         return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
 
@@ -119,12 +112,7 @@ async def drift_step(
             from graphrag_mcp.query.drift_llm import answer_node
 
             return answer_node(
-                session,
-                node_id,
-                app.asker(corpus),
-                open_next=open_next,
-                max_tokens=inner,
-                seconds=ANSWER_SECONDS,
+                session, node_id, app.asker(corpus), open_next=open_next, max_tokens=inner, seconds=ANSWER_SECONDS
             )
         arguments = node_id, answer, score, follow_ups, prune
         if not finish:
@@ -163,9 +151,7 @@ async def drift_finish(
         if reduce:
             from graphrag_mcp.query import drift_llm
 
-            return drift_llm.reduce(
-                session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS
-            )
+            return drift_llm.reduce(session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS)
         return session.finish(max_tokens=inner)
 
     return await serve(ctx, "drift_finish", work, whole)

@@ -40,9 +40,7 @@ def as_fields(value: Any) -> Any:
     return contract.as_strings(value)
 
 
-DryRun = Annotated[
-    Annotated[bool, BeforeValidator(contract.as_flag(True))], contract.called("dry_run")
-]
+DryRun = Annotated[Annotated[bool, BeforeValidator(contract.as_flag(True))], contract.called("dry_run")]
 Op = Annotated[
     Literal["create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"],
     contract.one_of("create"),
@@ -108,9 +106,7 @@ def edit(
     result = edit(app.folder(name), Wish(op, targets, values, by), dry_run)
     result.corpus, result.op = name, op
     if dry_run and not result.text.startswith("Nothing"):
-        arguments = f'op="{op}", ids={_again(ids)}' + (
-            f", fields={_again(fields)}" if fields else ""
-        )
+        arguments = f'op="{op}", ids={_again(ids)}' + (f", fields={_again(fields)}" if fields else "")
         result.next_call = f'edit_graph({arguments}, corpus="{name}", dry_run=false)'
     elif result.undo_id:
         follows = _follow(app, name, wait) if result.changes else ""
@@ -200,9 +196,7 @@ def _follow(app: App, corpus: str, wait: bool) -> str:
     return "\nCommunities and their reports follow in a moment."
 
 
-def remove(
-    app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False
-) -> RemoveResult:
+def remove(app: App, corpus: str, ids: Sequence[str], by: str, dry_run: bool, wait: bool = False) -> RemoveResult:
     """The tool without its wire; with `wait`, the rows have gone before it returns."""
     from graphrag_mcp.index import removal
     from graphrag_mcp.text.terms import counted
@@ -212,9 +206,7 @@ def remove(
     chosen = removal.choose(folder, ids)
     suggestions = [(f"{id[:80]!r}", ", ".join(near)) for id, near in chosen.unknown.items()]
     listed = [f"{id}, nearest {near}" if near else id for id, near in suggestions[:10]]
-    unknown = "; ".join(listed) + (
-        f" and {len(suggestions) - 10} more" if len(suggestions) > 10 else ""
-    )
+    unknown = "; ".join(listed) + (f" and {len(suggestions) - 10} more" if len(suggestions) > 10 else "")
     if not chosen.documents:
         what = f"no document is called {unknown}"
         raise NotFound(what, "Take ids from a result, e.g. d4; get_source takes the same")

@@ -24,14 +24,7 @@ from graphrag_mcp.tools import contract
 from graphrag_mcp.tools.contract import Ctx, clamp, desk_of, remark, reply, serve, telling
 from graphrag_mcp.tools.limits import too_much
 from graphrag_mcp.trust.fencing import SUBJECT, TELL_PATHS
-from graphrag_mcp.types import (
-    IndexRequest,
-    IndexResult,
-    InlineText,
-    Result,
-    StatusResult,
-    is_object,
-)
+from graphrag_mcp.types import IndexRequest, IndexResult, InlineText, Result, StatusResult, is_object
 
 if TYPE_CHECKING:
     from graphrag_mcp.store.manifest import Manifest
@@ -54,11 +47,7 @@ SUMMARISES = 'has it write summaries and reports (method="llm" reads every text 
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
 Paths = Annotated[contract.Strings, contract.called("paths")]
-Method = Annotated[
-    Literal["auto", "fast", "light", "llm", "agent"],
-    contract.one_of("auto"),
-    contract.called("method"),
-]
+Method = Annotated[Literal["auto", "fast", "light", "llm", "agent"], contract.one_of("auto"), contract.called("method")]
 RemoveMissing = Annotated[contract.Flag, contract.called("remove_missing")]
 Wait = Annotated[int, contract.whole_number(20), contract.called("wait")]
 Listed = Annotated[
@@ -183,11 +172,7 @@ def _notes_apart(app: App, corpus: str, base: Path) -> bool:
     from graphrag_mcp.notes import folder
 
     manifest = manifests.read(app.folder(corpus))
-    sources = [
-        Path(source["path"])
-        for source in (manifest.sources.values() if manifest else ())
-        if source.get("path")
-    ]
+    sources = [Path(source["path"]) for source in (manifest.sources.values() if manifest else ()) if source.get("path")]
     has_notes = base in sources or folder.marked(base, corpus)
     return has_notes and not any(base != path and base.is_relative_to(path) for path in sources)
 
@@ -266,16 +251,13 @@ def _outcome(home: Path, job: Job, errors: list[dict[str, str]]) -> IndexResult:
     if result.skipped:
         paths = by_reason(result.skipped_files)
         named = {
-            f"{reason} ({paths[reason]})" if reason in paths else reason: n
-            for reason, n in result.skipped.items()
+            f"{reason} ({paths[reason]})" if reason in paths else reason: n for reason, n in result.skipped.items()
         }
         lines.append(f"Skipped: {_pairs(named)}.")
     if errors:
         lines.append(f"Not indexed ({len(errors)}):")
         reasons = [f"- {paths}: {reason}" for reason, paths in by_reason(errors).items()]
-        lines += reasons[:10] + (
-            [f"- {len(reasons) - 10} more reasons"] if len(reasons) > 10 else []
-        )
+        lines += reasons[:10] + ([f"- {len(reasons) - 10} more reasons"] if len(reasons) > 10 else [])
     if result.usage.get("calls"):
         lines.append(f"Asked models {counted(result.usage['calls'], 'times')}.")
     if result.pending:
@@ -342,9 +324,7 @@ def _headline(home: Path, job: Job, result: IndexResult) -> str:
     kinds = ("documents_total", "text_units", "entities", "relationships", "communities")
     contents = _listed(counts, *kinds)
     verb = "is up to date" if job.status == "done" else "was cancelled; what was committed stays"
-    return f"Corpus {job.corpus} {verb}: {changes}." + (
-        f" It holds {contents}." if contents else ""
-    )
+    return f"Corpus {job.corpus} {verb}: {changes}." + (f" It holds {contents}." if contents else "")
 
 
 def _nothing(job: Job, result: IndexResult) -> bool:
@@ -390,9 +370,7 @@ def _job_status(app: App, job_id: str, listed: str = "counts", cursor: str = "")
         lines.append(f"Documents: {_pairs(result.states)}.")
     if listed != "counts" or cursor:
         result.documents, result.next_cursor = shown, more
-        lines += [
-            f"- {document['uri']}: {document['error'] or document['state']}" for document in shown
-        ]
+        lines += [f"- {document['uri']}: {document['error'] or document['state']}" for document in shown]
         lines += [] if shown else [f"None of them is {listed}."]
     result.text, result.next_call = "\n".join(lines), outcome.next_call
     return result
@@ -455,9 +433,7 @@ def _corpus_status(app: App, name: str, known: list[str]) -> StatusResult:
     ]
     sources = sorted(manifest.sources.items())[:10]
     with_paths = _tells_paths()
-    if folders := [
-        f"{label} ({source.get('path', '')})" if with_paths else label for label, source in sources
-    ]:
+    if folders := [f"{label} ({source.get('path', '')})" if with_paths else label for label, source in sources]:
         lines.append(f"Folders: {', '.join(folders)}.")
     linked, sentences, result.hint = links.status(snapshot)
     result.counts |= linked
@@ -492,11 +468,7 @@ def _unread(manifest: Manifest) -> list[str]:
     from graphrag_mcp.sources import ocr
     from graphrag_mcp.sources.diff import unread_files
 
-    files = {
-        uri: file
-        for source in manifest.sources.values()
-        for uri, file in unread_files(source).items()
-    }
+    files = {uri: file for source in manifest.sources.values() for uri, file in unread_files(source).items()}
     scans = sorted(uri for uri, file in files.items() if file.scanned)
     others = sorted(files.keys() - scans)
     lines: list[str] = []
@@ -572,9 +544,7 @@ def _vectors(app: App, snapshot: Snapshot) -> list[str]:
         finds = "graphrag-mcp index FOLDER --vectors finds texts by questions in other words"
         return [f"Vectors: none. {finds}."]
     if made_with and not space:
-        return [
-            f"Vectors: made with {made_with}; no embedding model is set, so they are not compared."
-        ]
+        return [f"Vectors: made with {made_with}; no embedding model is set, so they are not compared."]
     if made_with and space != made_with:
         what = f"made with {made_with}, not with {space} of the settings, and not compared"
         return [f"Vectors: {what}; index_documents makes them again."]

@@ -15,9 +15,7 @@ from graphrag_mcp.store import stored
 
 ARGUMENTS = 100  # of one call; the tools have up to 17
 ITEMS = 1_000  # of one argument, those within items counted as well
-CHARACTERS = (
-    20_000  # of one text: as a question they take up to 0.6 s, where four million took 11 s
-)
+CHARACTERS = 20_000  # of one text: as a question they take up to 0.6 s, where four million took 11 s
 IN_ALL = 200_000  # characters of one argument
 # Texts or results in one call: 300,000 texts kept a server at work for 24 s of CPU, and `graph_status` after it.
 LISTED = 10_000

@@ -61,9 +61,7 @@ async def explore_graph(
     return await read(ctx, "explore_graph", corpus, work, whole)
 
 
-def _rest(
-    found: ExploreResult, hops: int, most: int, kinds: list[str], direction: str, max_tokens: int
-) -> str:
+def _rest(found: ExploreResult, hops: int, most: int, kinds: list[str], direction: str, max_tokens: int) -> str:
     """The call for what did not fit. There are no pages: a larger budget from a caller that gives
     one, else less at a time, since the list of tools names no budget here (SELDOM)."""
     larger = f", max_tokens={min(2 * max_tokens, MOST)}" if max_tokens != GIVEN else ""
@@ -80,12 +78,8 @@ def _rest(
     return f'explore_graph(start="{found.start}", {ends}{over}{larger})'
 
 
-ListSort = Annotated[
-    Literal["date", "title", "size"], contract.one_of("date"), contract.called("list_sort")
-]
-By = Annotated[
-    Literal["", "year", "month", "day", "statement"], contract.one_of(""), contract.called("by")
-]
+ListSort = Annotated[Literal["date", "title", "size"], contract.one_of("date"), contract.called("list_sort")]
+By = Annotated[Literal["", "year", "month", "day", "statement"], contract.one_of(""), contract.called("by")]
 OneDocument = Annotated[contract.Text, contract.called("one_document")]
 About = Annotated[contract.Text, contract.called("about")]
 
@@ -106,12 +100,7 @@ async def list_documents(
     from graphrag_mcp.query import documents
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    arguments: dict[str, Any] = {
-        "max_tokens": inner,
-        "filters": filters,
-        "query": query,
-        "sort": sort,
-    }
+    arguments: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
     arguments |= {"by": by, "document": document, "cursor": cursor}
 
     def work(parts: Parts) -> Result:
@@ -150,10 +139,7 @@ async def get_entity(
 
 
 async def get_community_report(
-    community_id: CommunityId,
-    ctx: Ctx,
-    corpus: contract.Corpora = "",
-    max_tokens: contract.Budget1200 = 1200,
+    community_id: CommunityId, ctx: Ctx, corpus: contract.Corpora = "", max_tokens: contract.Budget1200 = 1200
 ) -> CallToolResult:
     """The report on a topic, its documents and subtopics."""
     from graphrag_mcp.query import federated

@@ -44,9 +44,7 @@ OPS = ("new", "append", "replace", "undo")
 Title = Annotated[contract.Text, contract.called("note_title")]
 NoteText = Annotated[contract.Text, contract.called("note_text")]
 Folder = Annotated[contract.Text, contract.called("note_folder")]
-Op = Annotated[
-    Literal["new", "append", "replace", "undo"], contract.one_of("new"), contract.called("note_op")
-]
+Op = Annotated[Literal["new", "append", "replace", "undo"], contract.one_of("new"), contract.called("note_op")]
 Check = Annotated[contract.Text, contract.called("note_check")]
 
 
@@ -102,9 +100,7 @@ async def written(ctx: Ctx, note: Note, corpus: str) -> NoteResult:
 
     def begin() -> tuple[Written, Job]:
         written_note = write(desk.app, note, corpus, by)
-        return written_note, start.start(
-            quiet(desk.app), written_note.corpus, request(desk.app, written_note)
-        )
+        return written_note, start.start(quiet(desk.app), written_note.corpus, request(desk.app, written_note))
 
     def tell() -> NoteResult:
         return note_result(desk.app, written_note, job.status, job.job_id)
@@ -137,9 +133,7 @@ def write_now(app: App, note: Note, corpus: str, by: str) -> NoteResult:
     from graphrag_mcp.index.pipeline import index_documents
 
     written_note = write(app, note, corpus, by)
-    result = index_documents(
-        app.folder(written_note.corpus), request(app, written_note), quiet(app)
-    )
+    result = index_documents(app.folder(written_note.corpus), request(app, written_note), quiet(app))
     return note_result(app, written_note, result.status)
 
 
@@ -156,11 +150,7 @@ def request(app: App, written_note: Written) -> IndexRequest:
 
     within, base = tuple(str(root.resolve()) for root in app.settings.roots), app.notes_folder()
     stored = manifest.read(app.folder(written_note.corpus))
-    known = [
-        Path(source["path"])
-        for source in (stored.sources.values() if stored else ())
-        if source.get("path")
-    ]
+    known = [Path(source["path"]) for source in (stored.sources.values() if stored else ()) if source.get("path")]
     inside = any(base.is_relative_to(path) for path in known)
     return IndexRequest(written_note.paths if inside else (str(base),), within=within)
 
@@ -226,9 +216,7 @@ def write(app: App, note: Note, corpus: str, by: str) -> Written:
         )
         written_note.remarks.append(f"{remark}.")
     elif note.op in ("new", "replace") and not any(citing.citations(text)):
-        written_note.remarks.append(
-            "The note cites nothing, so searches cannot say when it is out of date."
-        )
+        written_note.remarks.append("The note cites nothing, so searches cannot say when it is out of date.")
     return written_note
 
 
@@ -339,11 +327,7 @@ def note_result(app: App, written_note: Written, status: str, job_id: str = "") 
 
     result = written_note.result
     result.status = status
-    lines = (
-        [f"{written_note.verb} {result.path}."]
-        if written_note.path.exists()
-        else [f"Took {result.path} away."]
-    )
+    lines = [f"{written_note.verb} {result.path}."] if written_note.path.exists() else [f"Took {result.path} away."]
     if status == "done":
         snapshot = app.snapshot(written_note.corpus)
         facts = times.documents(snapshot)
@@ -356,24 +340,14 @@ def note_result(app: App, written_note: Written, status: str, job_id: str = "") 
                 (row,) = snapshot.by_key("documents", [id], "id", ["text"]).to_pylist()
                 result.check = note_sources.check_of(row["text"])
         if result.id:
-            cited = (
-                f"{counted(result.cites, 'citations')} of {counted(result.documents, 'documents')}"
-            )
-            cited += (
-                f", {counted(written_note.topics, 'topics')} by title"
-                if written_note.topics
-                else ""
-            )
-            lines[0] = (
-                f"{written_note.verb} {result.path} as [{result.id}], searchable now: {cited}."
-            )
+            cited = f"{counted(result.cites, 'citations')} of {counted(result.documents, 'documents')}"
+            cited += f", {counted(written_note.topics, 'topics')} by title" if written_note.topics else ""
+            lines[0] = f"{written_note.verb} {result.path} as [{result.id}], searchable now: {cited}."
     elif status not in FINAL:
         result.job_id, result.next_call = job_id, f'graph_status(job_id="{job_id}")'
         lines.append("The file is there; it is searchable when the index has come to it.")
     else:
-        lines.append(
-            "The file is there, but the index was not brought up to date: index_documents."
-        )
+        lines.append("The file is there, but the index was not brought up to date: index_documents.")
     if result.check:
         lines.append(f"Check value: {result.check}.")
     result.text = "\n".join(one_line(line, 600) for line in lines)

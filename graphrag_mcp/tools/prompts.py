@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 
 MOST = 100  # as the protocol allows
 SECONDS = 3.0  # then the host has typed on
-TABLE = {
-    "entity": "entities",
-    "community": "reports",
-    "text_unit": "text_units",
-    "document": "documents",
-}
+TABLE = {"entity": "entities", "community": "reports", "text_unit": "text_units", "document": "documents"}
 
 
 def register_completion(server: MCPServer[Any], app: App) -> None:
@@ -56,9 +51,7 @@ def register_completion(server: MCPServer[Any], app: App) -> None:
         return Completion(values=list(found[:MOST]), total=len(found), has_more=len(found) > MOST)
 
 
-def _values(
-    app: App, target: str, name: str, value: str, arguments: Mapping[str, str]
-) -> list[str]:
+def _values(app: App, target: str, name: str, value: str, arguments: Mapping[str, str]) -> list[str]:
     """All values that fit: those that begin with what is typed before those that hold it."""
     try:
         if name == "corpus":
@@ -104,15 +97,10 @@ class OurPrompt(Prompt):
         supplied, known = arguments or {}, self.arguments or []
         needed = [argument.name for argument in known if argument.required]
         missing = [name for name in needed if not str(supplied.get(name, "")).strip()]
-        strange = [
-            name[:60] for name in supplied if name not in {argument.name for argument in known}
-        ]
+        strange = [name[:60] for name in supplied if name not in {argument.name for argument in known}]
         if missing or strange:
             wrong = f"needs {missing[0]!r}" if missing else f"has no argument {strange[0]!r}"
-            names = (
-                argument.name if argument.required else f"{argument.name} (optional)"
-                for argument in known
-            )
+            names = (argument.name if argument.required else f"{argument.name} (optional)" for argument in known)
             message = f"{self.name} {wrong}. Its arguments are: {', '.join(names)}."
             raise MCPError(INVALID_PARAMS, message)
         return await super().render(arguments, context)

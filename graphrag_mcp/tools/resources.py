@@ -345,9 +345,7 @@ def stamp_of(app: App, uri: str) -> Stamp:
         return lambda: None
     first, *rest = map(unquote, match[1].split("/"))
     if not rest:
-        return lambda: [
-            (name, file_stamp(app.folder(name) / "manifest.json")) for name in app.corpora()
-        ]
+        return lambda: [(name, file_stamp(app.folder(name) / "manifest.json")) for name in app.corpora()]
     if len(rest) == 2 or rest == ["stats"]:  # of a corpus, which may be called "jobs"
         path = app.folder(first) / "manifest.json"
     elif first == "drift":

@@ -166,15 +166,11 @@ def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[s
     app = desk_of(ctx).app
     answers = answer and len(parts) == 1
     names = {name: name or app.corpus_for_reading(corpus) for name, _ in parts}
-    asked = {
-        name: corpus for name, corpus in names.items() if answers or app.reads_with_models(corpus)
-    }
+    asked = {name: corpus for name, corpus in names.items() if answers or app.reads_with_models(corpus)}
     return {name: app.asker(corpus) for name, corpus in asked.items()}
 
 
-async def with_progress(
-    ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]
-) -> CallToolResult:
+async def with_progress(ctx: Ctx, pieces: list[str], call: Awaitable[CallToolResult]) -> CallToolResult:
     """The call's result; what gathers in `pieces` meanwhile goes out as progress.
 
     Progress counts characters, so it only grows; a host that gave no token is sent nothing."""

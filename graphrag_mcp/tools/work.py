@@ -27,14 +27,10 @@ _HOW = {
     '[...], "names": [{"name", "type"}]} for each, all of them in one submit_work.',
     "other": 'Hand in {"work_id", "text"}.',
 }
-Kind = Annotated[
-    Literal["any", "extract", "report", "summary"], contract.one_of("any"), contract.called("kind")
-]
+Kind = Annotated[Literal["any", "extract", "report", "summary"], contract.one_of("any"), contract.called("kind")]
 Level = Annotated[int, contract.whole_number(-1), contract.called("work_level")]
 MaxItems = Annotated[int, contract.whole_number(5), contract.called("max_items")]
-Results = Annotated[
-    contract.Objects, contract.listed(contract.TABLES["result"]), contract.called("results")
-]
+Results = Annotated[contract.Objects, contract.listed(contract.TABLES["result"]), contract.called("results")]
 
 
 async def claim_work(
@@ -129,9 +125,7 @@ def _claimed(corpus: str, found: Any, kind: str) -> WorkResult:
     for item in found.items:
         at = _PAYLOAD.search(item.prompt)
         split = at.start() if at and item.ask_kind in HAVE_INSTRUCTIONS else 0
-        line = (
-            item.prompt.rfind("\n", 0, max(split - 1, 0)) + 1
-        )  # the line before names the document
+        line = item.prompt.rfind("\n", 0, max(split - 1, 0)) + 1  # the line before names the document
         split = line if item.prompt.startswith("<document>", line) else split
         if split and item.ask_kind not in explained:
             explained.add(item.ask_kind)

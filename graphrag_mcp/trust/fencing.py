@@ -34,9 +34,7 @@ from pathlib import Path
 _FORMS = tomllib.loads(Path(__file__).with_name("credentials.toml").read_text("utf-8"))
 # What begins with a mark of its maker: all but four characters of it are masked. Behind `_`, `-`
 # and `%20` as well.
-_KEY = re.compile(
-    rf"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?:{'|'.join(_FORMS['keys'])})"
-)
+_KEY = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))(?:{'|'.join(_FORMS['keys'])})")
 _LONG_RUN = re.compile(r"[A-Za-z0-9]{16}")
 _BOT = re.compile(_FORMS["bot"])
 _HEADER = re.compile(_FORMS["header"])
@@ -57,10 +55,7 @@ EXAMPLES = frozenset(
 _BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _LINE_LENGTH = 64  # characters of a line of a key
-_LINES = re.compile(
-    rf"^(?:[A-Za-z0-9+/]{{{_LINE_LENGTH}}}\r?\n){{3,}}[A-Za-z0-9+/=]{{0,{_LINE_LENGTH}}}",
-    re.MULTILINE,
-)
+_LINES = re.compile(rf"^(?:[A-Za-z0-9+/]{{{_LINE_LENGTH}}}\r?\n){{3,}}[A-Za-z0-9+/=]{{0,{_LINE_LENGTH}}}", re.MULTILINE)
 _LINE = re.compile(r"[A-Za-z0-9+/=]{1,76}")
 # A passage may hold the middle of a block alone. Pictures are written in the same lines, so the
 # numbers that an RSA key is made of must be there: their lengths stand before them, and no 300
@@ -175,9 +170,7 @@ def _random(value: str) -> bool:
 # Patterns of keys, and whether a match is one; the first four characters of its group stay.
 # With what a text must hold: a run of so many characters without a blank, which prose seldom has, and
 # one of these words. A pattern alone takes ten times as long.
-_SHAPES: tuple[
-    tuple[re.Pattern[str], Callable[[re.Match[str]], object], int, tuple[str, ...]], ...
-] = (
+_SHAPES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], object], int, tuple[str, ...]], ...] = (
     (_KEY, _begins, 15, ()),
     (_BOT, lambda match: re.search(r"\d", match[0]), 59, ()),
     (_NAMED, lambda match: _random(match[1]), 20, ("key", "token", "secret")),
@@ -429,10 +422,7 @@ def visible(text: str) -> str:
             return f"{first}[+{end - start - 4} hidden characters]"
         if explained.isdisjoint(range(start, end)):
             return run[0].translate(_SHOWN_AS)
-        return "".join(
-            text[at] if at in explained else text[at].translate(_SHOWN_AS)
-            for at in range(start, end)
-        )
+        return "".join(text[at] if at in explained else text[at].translate(_SHOWN_AS) for at in range(start, end))
 
     return _HIDDEN.sub(escaped, text)
 
@@ -575,9 +565,7 @@ def fold(ch: str) -> str:
         return called[1].lower()
     parts = unicodedata.normalize("NFKD", ch)
     seen = [letter for letter in parts if unicodedata.category(letter)[0] not in "MC"]
-    return "".join(
-        _LETTER.get(letter, "<" if letter in ANGLES else letter.lower()) for letter in seen
-    )
+    return "".join(_LETTER.get(letter, "<" if letter in ANGLES else letter.lower()) for letter in seen)
 
 
 def _decoded(match: re.Match[str]) -> Iterator[tuple[str, int]]:

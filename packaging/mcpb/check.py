@@ -99,9 +99,7 @@ async def tools(inside: Path, folder: Path) -> list[str]:
         **({"UV_DEFAULT_INDEX": index.stdout.strip()} if index.stdout.strip() else {}),
         **{name: filled(value, inside, documents) for name, value in config["env"].items()},
     }
-    command, *arguments = (
-        filled(part, inside, documents) for part in (config["command"], *config["args"])
-    )
+    command, *arguments = (filled(part, inside, documents) for part in (config["command"], *config["args"]))
     say(f"starting: {command} {' '.join(arguments)}")
     sync = (clean / "bin" / "uv", "sync", "--quiet", "--no-dev", "--extra", "docs")
     subprocess.run(sync, cwd=inside, env=environment, check=True, timeout=SECONDS)

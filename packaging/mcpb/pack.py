@@ -25,11 +25,7 @@ def contents() -> dict[str, Path]:
     inside = {"manifest.json": HERE / "manifest.json"} | {name: ROOT / name for name in BESIDE}
     for folder, pattern in (("graphrag_mcp", "*"), ("prompts", "*.md"), ("docs/sample", "*")):
         files = (path for path in (ROOT / folder).rglob(pattern) if path.is_file())
-        inside |= {
-            path.relative_to(ROOT).as_posix(): path
-            for path in files
-            if "__pycache__" not in path.parts
-        }
+        inside |= {path.relative_to(ROOT).as_posix(): path for path in files if "__pycache__" not in path.parts}
     return dict(sorted(inside.items()))
 
 
@@ -57,9 +53,7 @@ def stage(folder: Path) -> int:
 def main() -> None:
     options = argparse.ArgumentParser(description="Pack the .mcpb bundle.")
     options.add_argument("target", nargs="?", default="graphrag-mcp.mcpb", type=Path)
-    options.add_argument(
-        "--stage", action="store_true", help="copy into a folder instead of packing"
-    )
+    options.add_argument("--stage", action="store_true", help="copy into a folder instead of packing")
     given = options.parse_args()
     count = (stage if given.stage else pack)(given.target)
     sys.stdout.write(f"{count} files in {given.target}\n")

@@ -70,9 +70,7 @@ class UnitNames:
     def keep(self, most: int) -> None:
         """Only the best names: proper ones first, then those named more often, then the first."""
         if len(self.named) > most:
-            ranked = sorted(
-                self.named, key=lambda name: (not name.strong, -name.count, name.start, name.key)
-            )
+            ranked = sorted(self.named, key=lambda name: (not name.strong, -name.count, name.start, name.key))
             best = {name.key for name in ranked[:most]}
             self.named = [name for name in self.named if name.key in best]
 

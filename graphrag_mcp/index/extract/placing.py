@@ -40,9 +40,7 @@ class Placing:
         if row.description not in before.description:
             before.description = f"{before.description}{self.between}{row.description}".strip()
 
-    def stated(
-        self, source: str, target: str, told: tuple[str, str, float], words: str
-    ) -> StatedRelation:
+    def stated(self, source: str, target: str, told: tuple[str, str, float], words: str) -> StatedRelation:
         """A statement on the shortest sentence with both names; else, of the sentences with one of them, on
         the one with most of the `words`; else, where neither stands in the text, of all sentences. `told`:
         description, keywords and weight."""
@@ -56,6 +54,4 @@ class Placing:
 
     def _holding(self, found: Spans) -> dict[tuple[int, int], None]:
         """The sentences in which these places begin, in their order."""
-        return dict.fromkeys(
-            span for start, _ in found for span in self.spans if span[0] <= start < span[1]
-        )
+        return dict.fromkeys(span for start, _ in found for span in self.spans if span[0] <= start < span[1])

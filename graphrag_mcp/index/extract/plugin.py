@@ -18,9 +18,7 @@ class ExtractingPlugin(Protocol):
         """What reads the text units of a document of its kind."""
         ...
 
-    def facts(
-        self, uri: str, text: str, outline: Outline | None, units: Mapping[str, Unit]
-    ) -> str | None:
+    def facts(self, uri: str, text: str, outline: Outline | None, units: Mapping[str, Unit]) -> str | None:
         """What the corpus has to know of a document of any kind, as JSON; None for nothing. `outline`:
         the document, where this plug-in reads it; `units`: its text units by id."""
         ...

@@ -37,9 +37,7 @@ class RuleExtractor:
         return collect(id, text, unit.passages[0].start - unit.span.start, self.names)
 
 
-def collect(
-    unit_id: str, text: str, core: int, names: Mapping[str, str] | None = None
-) -> tuple[UnitNames, Mentions]:
+def collect(unit_id: str, text: str, core: int, names: Mapping[str, str] | None = None) -> tuple[UnitNames, Mentions]:
     """The names of a unit's text grouped, and every mention as its start in that text and its key.
     `core`: where the part begins that the unit before does not repeat. Of a list the best names are
     kept."""
@@ -93,11 +91,7 @@ def _outermost(names: Iterable[Mention]) -> Iterable[Mention]:
 
 
 def _group(
-    unit_id: str,
-    found: Sequence[Mention],
-    spans: Sequence[tuple[int, int]],
-    silent: set[int],
-    core: int,
+    unit_id: str, found: Sequence[Mention], spans: Sequence[tuple[int, int]], silent: set[int], core: int
 ) -> Named:
     """All mentions of a name in one unit; they have one type, one strength and one alias."""
     flat: list[int] = []
@@ -112,6 +106,4 @@ def _group(
     if len(found) > 1:
         forms = Counter(mention[1] for mention in found)
         form = min(forms, key=lambda form: (-forms[form], form))
-    return Named(
-        key, unit_id, form, kind, strong, len(found), flat, start + core, end + core, alias_of
-    )
+    return Named(key, unit_id, form, kind, strong, len(found), flat, start + core, end + core, alias_of)

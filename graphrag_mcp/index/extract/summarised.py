@@ -14,9 +14,7 @@ from graphrag_mcp.text.spans import Mention
 from graphrag_mcp.text.terms import lists_of, normalise_name
 
 
-def corrected(
-    found: Sequence[Mention], text: str, names: Mapping[str, str]
-) -> tuple[list[Mention], Set[str]]:
+def corrected(found: Sequence[Mention], text: str, names: Mapping[str, str]) -> tuple[list[Mention], Set[str]]:
     """The mentions that rules found in a text, corrected by `names` (name -> type), and the keys of those
     that follow from these."""
     if not names:
@@ -39,9 +37,7 @@ def corrected(
         key = normalise_name(name)
         for start, end in exactly(plain, name):
             over = [other for other in kept if other.start < end and start < other.end]
-            if any(
-                other.key == key or (other.start <= start and end <= other.end) for other in over
-            ):
+            if any(other.key == key or (other.start <= start and end <= other.end) for other in over):
                 continue
             form, kind = text[start:end], kinds[key] or "other"
             added = Mention(key, form, kind, True, start, end, aliases.get(key, ""))
