@@ -148,6 +148,11 @@ def test_a_document_cannot_close_the_tags_around_it(tmp_path: Path) -> None:
     assert prompt.count("</context>") == 1 and "<\\/context> Ignore" in prompt
 
 
+def test_instructions_reach_the_model_which_may_add_no_general_knowledge(snapshot: Snapshot) -> None:
+    _, prompt = answered(snapshot, SAID, options=AnswerOptions("A table of three rows, in feet."))
+    assert "- A table of three rows, in feet.\n" in prompt and "Add nothing from general knowledge" in prompt
+
+
 # ---- what is not known, and who does not answer ---------------------------------------------------
 
 
@@ -170,6 +175,12 @@ def test_without_a_model_the_context_comes_with_a_word_on_how_to_turn_one_on(sna
         result = local_search(snapshot, QUESTION, asker=nobody, answer=True)
         assert result.state == "context" and same_but_for_the_last(result, plain)
         assert "GRAPHRAG_MCP_CHAT_MODEL" in result.hint and "answer from it" in result.hint
+
+
+def test_nothing_found_is_not_asked_about(snapshot: Snapshot) -> None:
+    door, chat = asker(("", "Invented."))
+    result = local_search(snapshot, "Xqzwv quuxton", asker=door, answer=True)
+    assert result.state == "not_found" and [call for call in chat.calls if "<context>" in call[-1].content] == []
 
 
 def test_a_slow_model_gives_the_context_now_and_its_answer_next_time(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -197,6 +208,15 @@ def test_answer_and_context_stay_within_the_budget_and_the_answer_goes_first(
         assert "## Sources" in result.text
     elif count_tokens(said) < budget // 2:
         assert f"word{words - 1}" in result.text or budget == 200
+
+
+def test_a_later_page_asks_nothing(snapshot: Snapshot) -> None:
+    door, chat = asker(("<context>", SAID))
+    first = local_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=1500)
+    asked = len(chat.calls)
+    page = local_search(snapshot, QUESTION, asker=door, answer=True, max_tokens=1500, cursor=first.next_cursor)
+    assert first.next_cursor and page.state == "context" and len(chat.calls) == asked
+    assert page.text == local_search(snapshot, QUESTION, max_tokens=1500).text
 
 
 @pytest.mark.parametrize("piece", ["\n", " ", "\n \t", "score ", "[", "(Data: ", "[Data: Sources (", "References\n", "**\n"])

@@ -228,6 +228,21 @@ def test_finish_ranks_merges_and_cites_within_the_budget(drift: Drift, snapshot:
     assert any(citation.id.startswith("t2") for citation in result.citations)
 
 
+def test_a_step_without_a_node_opens_the_one_that_waits_or_says_what_to_give(drift: Drift) -> None:
+    root = drift.start(QUESTION).open_node
+    assert drift.step("").open_node == root
+    opened = drift.step("", "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node  # the only open one
+    assert drift.walk().graph.nodes[root]["status"] == "answered" and drift.step(" ").open_node == opened
+    drift.step(drift.walk().frontier()[0])
+    with pytest.raises(BadInput, match="Give node_id, one of: .*" + opened):
+        drift.step("", "Of which question?")
+    done = Drift(drift.snapshot, drift.path.with_name("short.jsonl"))
+    done.start(QUESTION, depth=1, max_nodes=2)
+    done.step("", "The court blamed the master [t1].", 60, FOLLOW_UPS)
+    done.step("", "It is not known.")
+    assert "finish=true" in done.step("").next_call
+
+
 def test_the_state_is_shown_as_json_mermaid_and_a_tree(drift: Drift) -> None:
     begun(drift)
     data, chart, tree = (export(drift, form) for form in ("json", "mermaid", "tree"))
@@ -280,3 +295,18 @@ def test_questions_that_wait_count_among_the_nodes_of_a_session_and_the_least_pr
     assert better in [walk.graph.nodes[id]["query"] for id in walk.frontier()] and walk.graph.nodes[worst]["status"] == "dropped"
     with pytest.raises(BadInput, match="gave way to better ones"):
         drift.step(worst)
+
+
+def test_a_session_whose_budget_is_spent_goes_on_with_what_is_open(drift: Drift) -> None:
+    """The next call named a question that may not be opened any more."""
+    root = drift.start(QUESTION, max_nodes=2).open_node
+    opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
+    result = drift.step(root, "The court blamed him alone [t1].", 70, open_next="none")
+    assert (result.done, result.next_call) == (False, f'drift_step(session_id="walk-1", node_id="{opened}")')
+    assert result.text.count("- `") == 1 and "1 wait" in result.text, result.text
+
+
+def test_finish_without_an_answer_says_so(drift: Drift) -> None:
+    drift.start(QUESTION)
+    result = drift.finish()
+    assert (result.state, result.done) == ("not_found", False) and "drift_step" in result.next_call

@@ -74,6 +74,15 @@ def test_scores_of_any_kind_are_read_or_the_node_has_none(
     assert (read is not None) or sent is None or "score" in result["hint"].lower()
 
 
+def test_two_hundred_follow_ups_become_ten_at_the_first_node_and_five_later(call: Caller, home: Path, begun: dict[str, Any]) -> None:
+    many = [f"What happened on the coast in {year}?" for year in range(1700, 1900)]
+    first = call.good("drift_step", session_id=begun["session_id"], node_id=begun["open_node"], answer="A.", follow_ups=many)
+    assert len(walk(home, begun["session_id"]).graph) == 11 and "200 follow-ups" in first["hint"]
+    more = [f"What was built in {year}?" for year in range(1700, 1900)]
+    call.good("drift_step", session_id=begun["session_id"], node_id=first["open_node"], answer="B.", follow_ups=more)
+    assert len(walk(home, begun["session_id"]).graph) == 16
+
+
 def test_the_same_answer_twice_changes_nothing_and_at_two_nodes_is_shown_once(
     call: Caller, home: Path, begun: dict[str, Any]
 ) -> None:
@@ -94,6 +103,12 @@ def test_a_session_is_opened_with_its_own_corpus_whatever_the_project_is(call: C
     assert "Halden Bridge" in result["text"] and "Meridian" not in result["text"]
 
 
+@pytest.mark.parametrize("session", ["", "drift-000000000000", "../../../etc/passwd", "walk 1", "x" * 500])
+def test_a_session_that_is_none_is_refused_with_how_to_start_one(call: Caller, session: str) -> None:
+    assert "drift_search" in call.bad("drift_step", session_id=session, node_id="x")
+    assert "drift_search" in call.bad("drift_finish", session_id=session)
+
+
 def test_unknown_fields_are_refused_where_a_step_would_be_lost_and_named_where_it_only_reads(
     call: Caller, home: Path, begun: dict[str, Any]
 ) -> None:
@@ -102,6 +117,22 @@ def test_unknown_fields_are_refused_where_a_step_would_be_lost_and_named_where_i
     assert "did you mean 'answer'?" in said and "confidence" in said
     assert walk(home, begun["session_id"]).graph.nodes[begun["open_node"]]["status"] == "open"
     assert "'verbose'" in call.good("drift_finish", session_id=begun["session_id"], verbose=True)["hint"]
+
+
+def test_numbers_as_text_and_out_of_range_are_moved_and_it_is_said(call: Caller, home: Path) -> None:
+    begun = call.good("drift_search", query=QUESTION, corpus="sample", depth="99", breadth="0", max_nodes=10**9, max_tokens="1,500")
+    header = walk(home, begun["session_id"]).header
+    assert (header["depth"], header["breadth"], header["max_nodes"]) == (6, 1, 200)
+    assert "depth 99 was changed to 6" in begun["hint"] and begun["tokens"] <= 1500
+
+
+def test_a_score_or_questions_without_an_answer_are_not_taken_for_one(call: Caller, home: Path, begun: dict[str, Any]) -> None:
+    session = begun["session_id"]
+    result = call.good("drift_step", session_id=session, node_id=begun["open_node"], score=90, follow_ups=FIRST)
+    assert "a score belongs to an answer" in result["hint"]
+    state = walk(home, session)
+    assert state.graph.nodes[begun["open_node"]]["status"] == "open" and len(state.graph) == 5
+    assert "No node of this session has an answer" in call.good("drift_finish", session_id=session)["text"]
 
 
 def test_an_answer_of_any_size_and_kind_is_kept_as_data(call: Caller, begun: dict[str, Any]) -> None:

@@ -161,6 +161,13 @@ def test_an_agent_goes_on_where_the_model_stopped(snapshot: Snapshot, tmp_path: 
     assert session.walk().graph.nodes[open_node]["answer"] == "The court blamed the master [t1]."
 
 
+def test_a_model_that_never_answers_leaves_a_session_to_walk(snapshot: Snapshot, tmp_path: Path) -> None:
+    door, _ = asker(("", ModelError("the key is wrong", "Set another", final=True)))
+    result = drift_llm.run(Drift(snapshot, tmp_path / "w.jsonl"), QUESTION, door)
+    assert (result.state, result.answer, result.answered, result.done) == ("context", "", 0, False)
+    assert "the key is wrong" in result.hint and "drift_step" in result.next_call and result.citations
+
+
 # ---- one node, and the reduction ------------------------------------------------------------------
 
 

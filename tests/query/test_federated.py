@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.cli.main import main
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.local import Request, search
 from graphrag_mcp.query.text_search import search as exact_search
@@ -100,9 +104,56 @@ def test_exact_hits_of_several_corpora_take_turns(tmp_path: Path) -> None:
     assert [one.id.partition("/")[0] for one in found.citations][:4] == ["ca", "cb", "ca", "cb"]
 
 
+def test_a_next_call_stays_in_the_corpus_that_was_named_whatever_the_ids_look_like(call: Caller) -> None:
+    """A uri may hold a "/", as an id of another corpus does."""
+    documents = ["d1", "d2", "d3"]
+    whole = call.good("get_source", ids=documents, corpus="sample", max_tokens=20_000)["sources"]
+    for ids in ([*(one["uri"] for one in whole), "x/none.md"], documents):
+        cut = call.good("get_source", ids=ids, corpus="sample", max_tokens=400)
+        assert cut["next_call"].endswith(', corpus="sample")'), (ids, cut["next_call"])
+
+
+def test_a_hint_stays_in_the_corpus_that_was_named(call: Caller) -> None:
+    """Without it `e1` would be looked up in another corpus, and be found there."""
+    whole = call.good("get_entity", name="e1", corpus="sample", max_tokens=500)
+    assert whole["hint"].endswith('says of it: list_documents(query="e1", corpus="sample").')
+    marked = call.good("get_entity", name="sample/e1", corpus="notes", max_tokens=700)
+    assert 'list_documents(query="e1", corpus="sample")' in marked["hint"] and whole["title"] == marked["title"]
+    reports = [call.good("get_community_report", id=f"c{n}", corpus="sample", max_tokens=440) for n in range(1, 6)]
+    called = [report["next_call"] for report in reports if report["next_call"]]
+    assert called and all(one.endswith(', corpus="sample")') for one in called)
+    walk = call.good("explore_graph", start="e1", corpus="sample", max_tokens=400)
+    assert walk["next_call"].endswith(', corpus="sample")')
+
+
 # ---- one corpus of several is kept --------------------------------------------------------------
 
 
 @pytest.mark.parametrize("id", ["nope/t4", "nope/T4", "notes/t33.md", "a/b/t4"])
 def test_an_id_of_no_known_corpus_is_not_read_as_one_of_this(call: Caller, id: str) -> None:
     assert "none of these ids is known" in call.bad("get_source", ids=[id], corpus="sample")
+
+
+def ran(capsys: pytest.CaptureFixture[str], home: Path, line: str) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of a command as it is typed."""
+    capsys.readouterr()
+    status = main([*shlex.split(line), "--home", str(home)])
+    return status, *capsys.readouterr()
+
+
+def test_an_id_that_names_its_corpus_is_read_there_on_the_command_line(
+    call: Caller, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = itemgetter("uri", "char_start", "char_end")
+    wanted = call.good("get_source", ids=["t4"], corpus="sample")["sources"]
+    for line in ("source sample/t4 --corpus notes", "source sample/t4", "source sample/T4 --corpus notes,zh"):
+        status, out, _ = ran(capsys, home, f"{line} --json")
+        found = json.loads(out)["sources"]
+        assert status == 0 and [place(one) for one in found] == [place(one) for one in wanted], line
+        assert found[0]["id"].startswith("sample/t4")
+    title = call.good("get_entity", name="e1", corpus="sample")["title"]
+    assert json.loads(ran(capsys, home, "entity sample/e1 --corpus notes --json")[1])["title"] == title
+    assert json.loads(ran(capsys, home, "explore sample/e1 --corpus notes --json")[1])["corpus"] == "sample"
+    report = call.good("get_community_report", id="c1", corpus="sample")["title"]
+    assert json.loads(ran(capsys, home, "report sample/c1 --corpus notes --json")[1])["title"] == report
+    assert "none of these ids is known" in ran(capsys, home, "source nope/t4 --corpus notes")[2]

@@ -83,6 +83,13 @@ def test_filters_keep_what_passes(notes: Snapshot, wanted: tuple[str, ...], left
     assert sorted(found) == left
 
 
+def test_a_document_is_filtered_by_its_alias_too(notes: Snapshot) -> None:
+    for cited in local_search(notes, "harbour").citations:
+        assert {one.document_id for one in local_search(notes, "harbour", filters=[f"document={cited.document_id}"]).citations} == {
+            cited.document_id
+        }
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -107,6 +114,14 @@ def test_a_value_that_no_date_or_number_has_is_refused(notes: Snapshot, wrong: s
     for search in (local_search, global_search, search_text):
         with pytest.raises(BadInput, match=r"is no date|must be a number|cannot be used"):
             search(notes, "harbour", filters=[wrong])
+
+
+def test_a_filter_beyond_the_twentieth_is_refused_and_not_dropped(notes: Snapshot) -> None:
+    twenty = ["author!=nobody"] * 19 + ["author=Ada"]
+    assert uris(notes, *twenty, " ") == ["crane"]
+    for search in (local_search, global_search, search_text):
+        with pytest.raises(BadInput, match="21 filters were given, and a call takes at most 20"):
+            search(notes, "harbour", filters=["author!=nobody"] * 20 + ["author=Ada"])
 
 
 def read_by_model(snapshot: Snapshot, question: str, *given: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,13 +12,20 @@ import networkx as nx
 import pyarrow as pa
 import pytest
 
+from graphrag_mcp.app import App
+from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.packing import sending
 from graphrag_mcp.query.explore import explore_graph
 from graphrag_mcp.query.graph import around, connect
+from graphrag_mcp.server import build_server
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.schema import TABLES
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.terms import content_id
+from tests.support.client import Caller, connected
+from tests.support.command import SAMPLE
 
 EMPTY = {pa.string(): "", pa.int64(): 0, pa.float64(): 0.0, pa.bool_(): False}
 Links = dict[tuple[str, str], float]
@@ -176,3 +184,33 @@ def test_an_unknown_or_ambiguous_name_gives_candidates(sample: Snapshot) -> None
     assert "Did you mean" in result.text and "again with an id" in result.hint
     assert "Also named 'Fenn'" in explore_graph(sample, "Fenn").hint
     assert explore_graph(sample, "zzqx").candidates == []
+
+
+def test_one_entity_twice_and_an_unknown_community_are_refused(sample: Snapshot) -> None:
+    with pytest.raises(BadInput, match="are one entity"):
+        explore_graph(sample, "Tobias Fenn", "tobias fenn")
+    with pytest.raises(NotFound, match="c9999"):
+        explore_graph(sample, "c9999")
+
+
+@pytest.mark.parametrize("budget", [200, 400, 1_000, 20_000])
+@pytest.mark.parametrize("ends", [(), ("Harbour Tide Authority",), ("Tobias Fenn", "Brightwater Tidal"), ("沈若岚", "T4"), ("East Sea",)])
+def test_the_budget_holds(sample: Snapshot, budget: int, ends: tuple[str, ...]) -> None:
+    result = explore_graph(sample, *ends, hops=2, max_nodes=200, max_tokens=budget)
+    assert result.tokens <= budget and sending.size(result)[0] <= budget and result.text
+
+
+@pytest.fixture
+def call(sample_home: Path) -> Iterator[Caller]:
+    with connected(build_server(App(Settings(home=sample_home, roots=(SAMPLE,))))) as caller:
+        yield caller
+
+
+def test_the_tool_answers_as_agents_ask(call: Caller) -> None:
+    assert call.good("explore_graph", corpus="sample")["communities"]
+    found = call.good("explore_graph", source="Tobias Fenn", target="Ines Calloway", corpus="sample")
+    assert found["paths"][0]["kind"].startswith("shortest") and found["citations"] and found["corpus"] == "sample"
+    around = call.good("explore_graph", entity="e3", hops="9", limit=4, corpus="sample")
+    assert 2 <= len(around["nodes"]) <= 4 and "hops 9 was changed to 4" in around["hint"]
+    assert "one entity" in call.bad("explore_graph", start="e3", goal="e3", corpus="sample")
+    assert "no corpus" in call.bad("explore_graph", start="e3", corpus="none")

@@ -3,6 +3,7 @@ history of edits."""
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 from dataclasses import replace
@@ -14,6 +15,8 @@ import pytest
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
+from graphrag_mcp.index import batches
+from graphrag_mcp.index import documents as documents_stage
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import documents
 from graphrag_mcp.query.explore import explore_graph
@@ -188,6 +191,11 @@ def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_
     assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], ("a wikilink that is a whole path means that")
 
 
+def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:
+    snapshot = indexed(tmp_path, {"Küste.md": "x", "a.md": "[[Ku\u0308ste]] [x](ku%CC%88ste.md)"})
+    assert leads(snapshot, "a.md") == ["Küste.md"] * 2
+
+
 def test_links_lead_to_texts_rows_and_other_folders(tmp_path: Path) -> None:
     vault = write(
         tmp_path / "vault",
@@ -321,6 +329,32 @@ def after(tmp_path: Path, *folders: Path) -> Snapshot:
     return open_snapshot(tmp_path / "c")
 
 
+def test_a_run_that_ends_after_its_first_batch_forgets_no_renames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, numbers = tmp_path / "vault", range(8)
+    indexed(tmp_path, {"start.md": " ".join(f"[[p{n}]]" for n in numbers)} | {f"p{n}.md": body(f"P{n}") for n in numbers})
+    for n in numbers:
+        (vault / f"p{n}.md").rename(vault / f"q{n}.md")
+
+    def full(*given: object) -> None:
+        if open_snapshot(tmp_path / "c").manifest.generation > before:
+            raise OSError(errno.ENOSPC, "no space")
+        commit(*given)
+
+    before, commit = open_snapshot(tmp_path / "c").manifest.generation, documents_stage.commit_batch
+    with monkeypatch.context() as small:
+        small.setattr(batches, "BATCH_PASSAGES", 2)
+        small.setattr(documents_stage, "commit_batch", full)
+        with pytest.raises(OSError, match="no space"):
+            after(tmp_path)
+    found = leads(open_snapshot(tmp_path / "c"), "start.md")
+    assert "q0.md" in found and "" in found, "some batches were committed"
+    snapshot = after(tmp_path)
+    assert leads(snapshot, "start.md") == [f"q{n}.md" for n in numbers]
+    assert digest(snapshot) == digest(indexed(tmp_path, {}, "fresh")), "edits equal a fresh index"
+
+
 @pytest.mark.parametrize("new", ["other", "inside/vault"])
 def test_a_folder_that_moved_keeps_the_old_names_of_its_pages(tmp_path: Path, new: str) -> None:
     vault = tmp_path / "vault"
@@ -402,6 +436,20 @@ def test_a_document_shows_what_it_links_to_and_what_links_to_it_with_lines(vault
         assert row["text"][one.char_start : one.char_end].startswith(("[", "![")), ("the place is that of the link")
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "vault/People/Ada Brandt.md",
+        "People/Ada Brandt",
+        "ada brandt",
+        "Harbour Master",
+        "[[Ada Brandt]]",
+    ],
+)
+def test_a_document_is_meant_by_its_path_name_or_alias(vault: Snapshot, start: str) -> None:
+    assert explore_graph(vault, start, kinds=["links"]).start == alias(vault, "Brandt")
+
+
 def test_the_overview_counts_links_and_lists_pages_that_are_missing(vault: Snapshot) -> None:
     found = explore_graph(vault, kinds=["links"])
     assert "8 links in 3 documents, 2 of them to pages that are not in the index, 4 tags" in found.text
@@ -477,6 +525,17 @@ def test_the_citations_of_a_note_are_links_to_its_sources_and_the_status_counts_
         write(docs, {"Ledger.md": "Paid.\n"})
         call.good("index_documents", paths=["."], wait_seconds=50)
         assert call.good("graph_status")["counts"]["unresolved_links"] == 0
+
+
+def test_comments_of_obsidian_hold_no_links_and_code_holds_no_comments() -> None:
+    text = (
+        "See [[One]].\n%% not [[Two]] #two %%\n\n%%\nnor [[Three]]\n\n#three\n%%\n\n"
+        "```matlab\n%% cell\n```\n[[Four]] `%%` [[Five]] `%%`\n\nÄ %%ä%% [[Six]] %% open [[Seven]]\n"
+    )
+    found = read_links(text)
+    assert [link.target for link in found] == ["One", "Four", "Five", "Six", "Seven"]
+    for link in found:
+        assert text[link.start : link.end] == f"[[{link.target}]]"
 
 
 # ---- comments, boards, and what stands behind # --------------------------------------------------------

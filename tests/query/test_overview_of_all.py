@@ -16,6 +16,37 @@ from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.files import snapshot_of
 
+
+@pytest.fixture(scope="module")
+def snapshot(sample_home: Path) -> Snapshot:
+    return open_snapshot(sample_home / "corpora" / "sample")
+
+
+def test_points_cite_only_documents_that_pass(snapshot: Snapshot) -> None:
+    whole = global_search(snapshot, "back-run", max_tokens=20_000)
+    left_out = whole.citations[0].uri.rpartition("/")[2]
+    for given in (f"document!={left_out}", f"document={left_out}"):
+        found = global_search(snapshot, "back-run", filters=[given], max_tokens=20_000)
+        cited = {one.uri.rpartition("/")[2] for one in found.citations}
+        assert cited and (cited == {left_out} if "!" not in given else left_out not in cited)
+WELLS = (
+    "The well of Orrin fell by two metres in May. Farmers of Orrin asked the council for a second well. "
+    "The council dug the well of Orrin deeper in June. A pump for the well cost 900 crowns.",
+    "Marta Voss sells bread on the square of Tarn. She bakes 300 loaves a day. Her oven stands beside a well.",
+    "The well of Hask gave brown water after the flood. A nurse closed the well of Hask for three weeks. "
+    "Children fetched water from the well of Orrin instead. The well of Hask was opened again in August.",
+)
+
+
+
+def test_a_list_of_undated_documents_begins_with_the_best_and_names_repeats_with_it(tmp_path: Path) -> None:
+    said = "After the flood the well of the mill had brown water. "
+    texts = [("a", f"{said}Nobody drank."), ("b", WELLS[2]), ("c", "A ferry left."), ("d", f"{WELLS[2]} The end.")]
+    index_documents(tmp_path / "corpus", IndexRequest(texts=tuple(InlineText(t, n) for n, t in texts)), Settings(home=tmp_path))
+    listed = list_documents(open_snapshot(tmp_path / "corpus"), query="brown water of the well of Hask after the flood").text.splitlines()
+    assert listed[0].endswith("best first.")
+    assert [line.partition("] ")[2][0] for line in listed[1:]] == ["b", "a"] and listed[1].endswith("(also t4)")
+
 SCORED = tomllib.loads(Path(__file__).with_name("asking.toml").read_text("utf-8"))
 
 

@@ -14,14 +14,18 @@ from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing import budget as packing_budget
 from graphrag_mcp.packing import sending
 from graphrag_mcp.query import rank
+from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.community import get_community_report
+from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.features import Weights
 from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.literals import quoted
 from graphrag_mcp.query.local import local_search
+from graphrag_mcp.query.render import Form
+from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
-from graphrag_mcp.query.text_search import search_text
+from graphrag_mcp.query.text_search import MOST, search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.text.prose import readable
@@ -123,6 +127,13 @@ def test_a_cursor_of_another_question_or_generation_is_stale(snapshot: Snapshot)
     assert local_search(snapshot, QUESTION, cursor=f"{int(generation) + 1}.{rest}").state == "stale"
 
 
+def test_an_empty_question_gives_an_overview(snapshot: Snapshot) -> None:
+    result = local_search(snapshot, "  ")
+    assert (result.mode, result.state) == ("overview", "context") and result.communities
+    assert result.coverage["documents"] > 10 and all(f"[{id}] " in result.text for id in result.communities)
+    assert "  Names: " in result.text and result.citations and all(f"[{one.id}]" in result.text for one in result.citations)
+
+
 def test_what_is_nowhere_is_not_found_and_near_names_are_given(snapshot: Snapshot) -> None:
     result = local_search(snapshot, "Xqzwv Calowey")
     assert (result.state, result.citations) == ("not_found", [])
@@ -159,6 +170,27 @@ def test_global_gives_the_best_cited_sentence_of_each_document(snapshot: Snapsho
     for line in lines:
         assert cited[re.match(r"- \[(t[\d.]+)\] ", line)[1]]  # type: ignore[index]
     assert len(cited) == len(lines) <= 3 * len({one.uri for one in cited.values()})
+
+
+def test_a_wholly_general_question_gets_the_largest_topics(snapshot: Snapshot) -> None:
+    for question in ("What are the main themes of this corpus?", "这些文档的主要主题是什么？"):
+        general = global_search(snapshot, question)
+        assert general.state == "context" and general.communities == global_search(snapshot, "").communities
+    weights = {f"c{row['n']}": row["n_text_units"] for row in snapshot.rows("reports", "level = 0").to_pylist()}
+    order = [weights[id] for id in general.communities if id in weights]
+    assert order == sorted(order, reverse=True) and order[0] > order[-1]
+
+
+def test_sentences_are_paged_without_repeats(snapshot: Snapshot) -> None:
+    cursor, points = "", []
+    for _ in range(60):
+        page = global_search(snapshot, "back-run", max_tokens=500, cursor=cursor)
+        points += re.findall(r"^- .*$", page.text, re.MULTILINE)
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    whole = re.findall(r"^- .*$", global_search(snapshot, "back-run", max_tokens=3_000).text, re.MULTILINE)
+    assert points == whole and len(points) > 3
 
 
 # ---- look-ups ------------------------------------------------------------------------------------
@@ -235,6 +267,19 @@ def test_sources_are_read_on_a_question(tmp_path: Path) -> None:
     assert 'query="the court' in short.next_call
 
 
+def test_a_section_of_a_short_note_is_read_alone(tmp_path: Path) -> None:
+    text = "# Mill\n\nIt stands at Orl.\n\n## Fire\n\nIt burnt in May.\n\n## Price\n\nIt was sold for 40 crowns.\n"
+    (tmp_path / "mill.md").write_text(text, "utf-8")
+    index_documents(tmp_path / "c", IndexRequest(paths=[str(tmp_path / "mill.md")]), Settings(home=tmp_path / "h", roots=(tmp_path,)))
+    snapshot = open_snapshot(tmp_path / "c")
+    fire = get_source(snapshot, ["d1#2"], raw=True)
+    assert "It burnt in May." in fire.text and "Orl" not in fire.text and "40 crowns" not in fire.text
+    place = fire.sources[0]
+    assert text[place["char_start"] : place["char_end"]].startswith("## Fire") and place["line_start"] == 5
+    both = get_source(snapshot, ["d1#2", "d1#3"]).text
+    assert "It burnt in May." in both and "40 crowns" in both
+
+
 @pytest.fixture(scope="module")
 def escaped(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     texts = (
@@ -256,12 +301,68 @@ def test_quoted_text_is_found_where_it_is_written_with_escapes_or_signs_without_
     assert len(result.citations) == found and ("Nowhere in this corpus" in result.hint) == (not found)
 
 
+def test_a_document_is_read_by_the_name_of_its_file_where_only_one_has_it(tmp_path: Path) -> None:
+    for name in ("one/bbc0001.txt", "one/bbc0010.txt", "one/notes.md", "two/notes.md"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(f"The mill of {name} burned in May.")
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path / "in"),)), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    assert "bbc0001.txt burned" in get_source(found, ["bbc0001"]).text
+    for unknown in ("bbc000", "notes", "it's"):
+        with pytest.raises(NotFound):
+            get_source(found, [unknown])
+
+
 def test_alternatives_with_and_without_quotation_marks_are_all_looked_for(snapshot: Snapshot) -> None:
     assert quoted('robot OR "light drone" OR sea kelp now') == ["robot", "light drone", "sea kelp now"]
     assert quoted("\u200b OR robot") == ["robot"]  # a zero-width space is no word
     assert quoted('"this OR that" here') == ["this OR that"] and quoted("one two three four five OR six") == []
     found = search_text(snapshot, 'eelgrass OR "sea of glass"')
     assert "eelgrass" in found.text and "Nowhere in this corpus: 'sea of glass'" in found.hint
+
+
+def test_queries_without_room_are_named(tmp_path: Path) -> None:
+    towns = ("Orl", "Venn", "Tarn", "Varde", "Skerrow", "Eastham", "奥尔", "维恩")
+    texts = [f"The harbour of {town} was built by its own people in 18{n:02}. {town} has a lamp." for n, town in enumerate(towns[:6])]
+    texts += [f"{town}的港口是由当地人在十八世纪建造的，那里有一盏灯。" for town in towns[6:]]
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    asked = [f"Who built the harbour of {town}?" for town in towns[:6]] + [f"谁建造了{town}的港口" for town in towns[6:]] + ["zqxv"]
+    for budget in (200, 250, 300, 400, 600, 2_000):
+        told = several([("", found)], asked, Request("", max_tokens=budget, form=Form()))
+        assert sending.outgoing(told) <= budget and told.citations
+        shown = [one for one in asked if one in told.text]
+        named = re.search(r"No room from query (\d+) of (\d+) on", told.text)
+        assert (named is not None) == (len(shown) < len(asked)) == (budget <= 400), (budget, told.text)
+        assert not named or (int(named[1]), int(named[2])) == (len(shown) + 1, len(asked))
+        assert told.text.count("Nothing was found.") == ("zqxv" in told.text)
+
+
+def test_words_beside_or_and_quotations_that_no_passage_holds_together_find_the_nearest(tmp_path: Path) -> None:
+    assert quoted("old mill OR pump") == ["old mill", "pump"]
+    assert quoted('"ferry" "pump" OR weir OR "gate" "lock" x') == ["ferry", "pump", "weir", "gate", "lock"]
+    texts = (
+        "In Orl the weir and the ferry were sold by the harbour board.",
+        "Keene wrote that the ferry was late again in May.",
+        "The board of Venn met, and the mill burned down in June.",
+        *(f"The ferry left Tarn at {n} with sheep on its deck." for n in range(6)),
+        "县法院因烟尘对奥尔磨坊处以罚款。",
+        "渡船在五月又迟到了。",
+    )
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    for query, first, lost in (
+        ('"ferry" "weir" "toll bridge"', "weir and the ferry", "toll bridge"),
+        ('"ferry" "burned down"', "burned down", ""),
+        ('"罚款" "磨坊" "收费桥"', "处以罚款", "收费桥"),
+    ):
+        told = search_text(found, query)
+        assert told.citations and first in told.text.partition("\n\n")[0] and MOST in told.hint
+        assert f"Nowhere in this corpus: '{lost}'" in told.hint if lost else "Nowhere" not in told.hint
+        small = search_text(found, query, max_tokens=200)
+        assert small.citations and sending.outgoing(small) <= 200 and MOST in small.hint
+    listed = list_documents(found, query='"ferry" "weir" "toll bridge"')
+    assert 'holding most of "ferry"' in listed.text
 
 
 def test_the_exact_text_of_every_kind_of_id_is_given(snapshot: Snapshot, texts: dict[str, str]) -> None:
@@ -319,6 +420,28 @@ def test_a_title_named_in_a_high_passage_leads_to_the_second_hop(tmp_path: Path)
     without = titles(Weights(title_link=0.0))
     assert "Ilse Brandt" not in without[: titles(Weights()).index("Ilse Brandt") + 1]
     assert "Ilse Brandt" not in titles(Weights(named_title=0, title_link=0, shared_name=0))[:3]
+REFERENCES = (
+    InlineText("Marta Olsen built the harbour crane in Bergen.", "a", "Crane"),
+    InlineText("Nils Olsen painted the harbour of Bergen.", "d1", "Painting"),
+    InlineText("The harbour of Turku has a museum.", "t1", "Museum"),
+    InlineText("Sofia Virta leads the museum of Turku.", "report t1", "Leader"),
+    InlineText("The ferry to Mariehamn leaves at noon.", "[d1] ferry, d2", "Ferry"),
+)
+
+
+@pytest.fixture(scope="module")
+def referenced(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("references")
+    index_documents(home / "c", IndexRequest(texts=REFERENCES), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+
+@pytest.mark.parametrize("text", REFERENCES, ids=lambda text: str(text.id))
+def test_a_uri_that_holds_an_id_is_read_as_a_uri(referenced: Snapshot, text: InlineText) -> None:
+    for given in (f"text:{text.id}", f" text:{text.id} ", f"[text:{text.id}]"):
+        (source,) = get_source(referenced, [given]).sources
+        assert (source["uri"], source["title"]) == (f"text:{text.id}", text.title)
 
 
 def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(tmp_path: Path) -> None:
@@ -330,3 +453,13 @@ def test_quoted_words_are_found_within_a_word_only_where_none_begins_with_them(t
     result = search_text(found, '"phone"').text
     assert "iPhone" in result and "microphone" in result
     assert "microphone" not in search_text(found, '"iphone"').text
+
+
+def test_a_word_that_stands_inside_of_others_alone_is_not_called_absent(tmp_path: Path) -> None:
+    texts = ("See https://coast.example/2024/timetable.html for Lindenhof and 红烧肉。", "A ferry left at noon.")
+    index_documents(tmp_path / "c", IndexRequest(texts=tuple(map(InlineText, texts))), Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for word in ('"timetable.html"', "Linden"):
+        hint = local_search(snapshot, f"the ferry and {word}").hint
+        assert "Nowhere" not in hint, hint
+    assert "Only inside of other words or addresses, where search_text finds it in quotes: 'Linden'." in hint

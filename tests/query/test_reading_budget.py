@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.packing.budget import passage_alias
 from graphrag_mcp.query import times, title_list
 from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
@@ -145,6 +148,34 @@ def words(n: int) -> str:
     return " ".join(f"{'bdfgkl'[(n + at) % 6]}{'aeiou'[n % 5]}{'mnrst'[at]}{'aeiou'[n // 5 % 5]}{n}" for at in range(5))
 
 
+def test_behind_what_is_on_the_question_a_few_weaker_lines_stand(tmp_path: Path) -> None:
+    """A list of 1,100 tokens had three lines, "253 more hold some of its words", and an empty rest; filled with
+    weaker lines a result cost an agent with a reading budget its next look."""
+
+    cranes = [
+        InlineText(f"The steam crane of {words(n)} lifted timber in the harbour.", f"crane{n}")
+        for n in range(25)
+    ]
+    others = [
+        InlineText(
+            f"With {words(n)} sheep a crane left for good, it was told in the harbour and in all of the town.",
+            f"ship{n}",
+        )
+        for n in range(30, 90)
+    ]
+    snapshot = indexed(tmp_path, [*cranes, *others])
+    asked = "What did the steam crane lift in the harbour?"
+    for call in (
+        partial(global_search, snapshot, asked),
+        partial(list_documents, snapshot, query=asked),
+        partial(local_search, snapshot, asked, form=Form("sentences")),
+    ):
+        found = call(max_tokens=2_500)
+        text, _, weaker = found.text.partition("\nWeaker:\n")
+        assert text.count("steam crane of") == 25 and "sheep" not in text, text
+        assert "steam crane of" not in weaker and weaker.count("- [t") == 10 and not found.more, found.text
+
+
 def test_a_list_on_several_subjects_has_a_part_for_each_and_no_document_twice(tmp_path: Path) -> None:
     """The documents that hold a bit of each stood before those on one of them."""
     told = {"crane": "lifted timber", "ferry": "crossed the sound", "school": "taught sailing"}
@@ -177,12 +208,61 @@ def test_a_list_on_several_subjects_has_a_part_for_each_and_no_document_twice(tm
         assert "\n\n" not in list_documents(snapshot, query=one).text, one
 
 
+def test_several_questions_name_the_names_that_their_passages_lack(tmp_path: Path) -> None:
+    texts = [
+        InlineText("The steam crane of Orl was sold to Kron.", "a", "Crane"),
+        InlineText("A lawsuit on the ferry of Sund was settled.", "b", "Ferry"),
+        *(InlineText(f"Berth {n} was swept by the crew of the yard.", f"y{n}") for n in range(9)),
+    ]
+    snapshot = indexed(tmp_path, texts)
+    asked = ["steam crane sold", "Springer opera", "crane of Orl lawsuit"]
+    text = several([("", snapshot)], asked, Request("", form=Form())).text
+    crane, opera, both = text.split("\n## ")
+    assert "Not in these" not in crane + both and "Nowhere" not in crane, text
+    assert "Nothing was found" in opera or "Nowhere in this corpus: 'Springer'" in opera, text
+    crew = several([("", snapshot)], ["Did Kron Sund sweep a berth with the crew of the yard?", "crew yard lawsuit"], Request("", form=Form())).text
+    assert "## Did Kron Sund sweep a berth with the crew of the yard?\nNot in these: 'Kron Sund'." in crew and crew.count("Not in these") == 1, crew
+
+
+def test_sentences_that_differ_in_a_number_are_lines_of_their_own_and_subjects_left_out_are_told(tmp_path: Path) -> None:
+    """10 dollars stood for 12 dollars of a later year, which was named by its id alone."""
+    sums = [InlineText(f"The honey revenue of the island was {n} dollars.", f"honey{n}") for n in (10, 12)]
+    twin = InlineText("The honey revenue of the island was 10 dollars.", "copy")
+    snapshot = indexed(tmp_path, [*sums, twin, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
+    text = list_documents(snapshot, query="honey revenue").text
+    assert text.startswith("3 documents") and list_documents(snapshot, query="honey revenue", max_tokens=200).text.count("(also t") == 1
+    assert "was 10 dollars." in text and "was 12 dollars." in text and "(also t" in text, text
+    many = ", ".join(f"subject{n}" for n in range(13))
+    assert "Only the first 12 subjects were looked for." in list_documents(snapshot, query=many).hint
+
+
+def test_a_subject_whose_documents_are_listed_above_names_them(tmp_path: Path) -> None:
+    """An agent was told that no document says anything on phishing, which two documents above did."""
+    trap = InlineText("A worm spread by phishing mails in May. The bank closed its counters.", "trap.txt")
+    snapshot = indexed(tmp_path, [trap, InlineText(f"The ferry of {words(3)} left. {FILLER}", "ferry")])
+    text = list_documents(snapshot, query="worm, phishing").text
+    assert 'No document says anything on "phishing"' not in text and "Listed above: 1 document." in text, text
+
+
+def test_sentences_that_differ_in_grammar_or_in_the_order_of_words_are_lines_of_their_own(tmp_path: Path) -> None:
+    """A bridge that is not safe stood for one that is."""
+    texts = ("The bridge of Orl is safe for carts.", "The bridge of Orl is not safe for carts.", "Kron sued Sund over two carts.", "Sund sued Kron over two carts.")
+    text = list_documents(indexed(tmp_path, [InlineText(each, f"n{n}") for n, each in enumerate(texts)]), query="carts").text
+    assert all(each in text for each in texts) and "(also" not in text, text
+
+
 def test_a_list_of_titles_has_whole_titles_and_each_once(tmp_path: Path) -> None:
     title = "What the harbour board decided on the toll of the northern bridge in May"
     named = [InlineText(f"The toll of bridge {words(n)} was raised. {FILLER}", f"n{n}", f"{title} {n % 40}") for n in range(80)]
     text = list_documents(indexed(tmp_path, named), max_tokens=4_000).text
     assert text.startswith("80 documents.") and text.count("- [") == 40 and "…" not in text, text
     assert all(re.search(rf"- \[t\d+\] \[t\d+\] {title} {n}$", text, re.MULTILINE) for n in range(40)), text
+
+
+@pytest.mark.parametrize("wrong", ["type=md", "rating>=3"])
+def test_a_filter_that_says_nothing_of_documents_is_refused(crane: Snapshot, wrong: str) -> None:
+    with pytest.raises(BadInput, match="says nothing of documents"):
+        list_documents(crane, filters=[wrong])
 
 
 def test_a_sentence_that_answers_two_of_several_questions_stands_once(tmp_path: Path) -> None:

@@ -140,6 +140,23 @@ def test_a_timeline_is_in_the_order_of_days(jobs: Snapshot) -> None:
     assert "1 statement" in found.hint and "without a date" in found.hint
 
 
+def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
+    text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
+    assert "met Pelle Krans" in text and "Norrland" not in text
+    assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
+
+
+def test_a_timeline_of_a_filter_and_a_question(jobs: Snapshot) -> None:
+    text = list_documents(jobs, by="statement").text
+    lines = [line for line in text.splitlines() if line.startswith("- ")]
+    assert [line[2:17].removesuffix(" Ida") for line in lines] == ["said 2021-02-03", "2022-05-04 Yest", "said 2023-06-01"]
+    assert "1 statement without a date is left out." in text
+    some = list_documents(jobs, by="statement", filters=["when=2022-05"])
+    assert some.total == 1 and "Pelle Krans" in some.text
+    assert list_documents(jobs, by="statement", filters=["date>=2023"]).total == 1
+    assert list_documents(jobs, by="statement", query="lunch at the harbour", filters=["said=2022"]).total == 1
+
+
 # ---- what changed ------------------------------------------------------------------------------------
 
 
@@ -201,6 +218,35 @@ def _says(words: str, when: When) -> bool:
     length = 2 if re.search("[1-9]00s", words) else 3 if re.search(r"\ds|年代", words) else 4
     years = [when.start[:length], when.end[:4]]
     return bool(_WITHOUT_YEAR.search(words)) or any(year in figures for year in years)
+TURNS = """[31/12/2023, 10:00] Ana Ruiz: We repaired the harbour crane yesterday with Ben Holm.
+[01/02/2024, 11:00] Ben Holm: I painted the harbour crane in 2019 and again three years ago.
+[15/03/2024, 12:00] Ana Ruiz: The harbour crane broke last week and was sold to Turku.
+"""
+TALK = (
+    InlineText(TURNS, "chat", "Chat"),
+    InlineText("Ana Ruiz bought the pump of the mill in May 2021 from a farmer.", "mill", "Mill", {"date": "2024-01-05"}),
+    InlineText("Ana Ruiz sold the pump of the mill to a farmer from Salo.", "sale", "Sale", {"date": "2024-01-06"}),
+    InlineText("Ana Ruiz is the owner of a boat of steel in the harbour.", "boat", "Boat"),
+)  # fmt: skip
+
+
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    home = tmp_path_factory.mktemp("talk")
+    index_documents(home / "c", IndexRequest(texts=TALK), Settings(home=home))
+    return open_snapshot(home / "c")
+
+
+@pytest.mark.parametrize("wanted", ["as_of=2024-02", "said<=2024-02"])
+def test_as_of_and_said_hold_for_each_turn(talk: Snapshot, wanted: str) -> None:
+    found = local_search(talk, "harbour crane", filters=[wanted])
+    (cited,) = [one for one in found.citations if one.uri == "text:chat"]
+    shown = found.text, search_text(talk, "harbour crane", filters=[wanted]).text, list_documents(talk, by="statement", filters=[wanted]).text
+    assert all("painted" in one and "broke" not in one for one in shown)
+    assert TURNS[cited.char_start : cited.char_end].endswith("years ago.\n") and cited.line_end == 2
+    assert "[t1] chat 2023-12-31\n" in found.text  # not the whole document
 
 
 def test_no_date_is_invented_in_the_sample() -> None:
@@ -233,3 +279,23 @@ def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_pa
             assert what in text and text.count("The fence was") == 1
     of_one = list_documents(snapshot, by="statement", filters=["entity=Ben Carter"])
     assert of_one.total == 1 and "broken on 7 August 2023" in of_one.text, of_one.text
+
+
+def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tmp_path: Path) -> None:
+    names = ["Tobias Fenn", "Marta Quill", "Jonas Abel", "Lena Marsh"]
+    texts = [InlineText(f"# Doc {n}\n\nOn 3 March 2023 {name} resigned from Harbour Trust in Kiel.", f"d{n}") for n, name in enumerate(names)]
+    settings = Settings(home=tmp_path)
+    for part in (texts[2:], texts[:2]):
+        index_documents(tmp_path / "edited", IndexRequest(texts=tuple(part)), settings)
+    index_documents(tmp_path / "fresh", IndexRequest(texts=tuple(texts)), settings)
+    order = [
+        re.findall("|".join(names), list_documents(open_snapshot(tmp_path / name), by="statement", query="Harbour Trust").text)
+        for name in ("edited", "fresh")
+    ]
+    assert order[0] == order[1] == names
+
+
+def test_a_document_without_a_date_passes_no_filter_on_dates_also_not_an_unequal_one(tmp_path: Path) -> None:
+    texts = (InlineText("The pier was late.", "dated", "", {"date": "2023-01-01"}), InlineText("The pier was early.", "undated"))
+    index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
+    assert list_documents(open_snapshot(tmp_path / "c"), filters=["date!=2022"]).total == 1

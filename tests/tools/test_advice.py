@@ -61,6 +61,12 @@ def test_words_and_phrases_that_stand_nowhere_are_named(call: Caller, query: str
     assert f"Nowhere in this corpus: {lost}." in hint and hint.count("'") == 2
 
 
+def test_what_is_ignored_with_several_queries_is_said(call: Caller) -> None:
+    asked = {"queries": ["Ada Keene", "the Board"], "corpus": "one"}
+    assert "with queries it was ignored" in call.good("local_search", **asked, answer=True)["hint"]
+    assert "ignored" not in call.good("local_search", **asked)["hint"]
+
+
 def test_nothing_is_called_missing_that_is_there(call: Caller) -> None:
     for query in ("Ada Keene", '"Tidal Power Board"', "the Board of Ada"):
         assert "Nowhere" not in call.good("search_text", query=query, corpus="one")["hint"]

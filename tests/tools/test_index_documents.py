@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
@@ -108,6 +112,60 @@ def test_a_job_that_fails_is_an_error_that_says_what_to_do(call: Caller, extra: 
     assert result.is_error and "remove_missing" in result.content[0].text and result.structured_content["status"] == "failed"
     removed = call.good("index_documents", paths=[str(folder)], corpus="vanishing", remove_missing="true", wait_seconds=50)
     assert removed["counts"]["removed"] == 20
+NOISY = """
+import ctypes, os, sys, threading, time
+libc, early = ctypes.CDLL(None), sys.stdout
+early.write("printed before serving\\n"); libc.printf(b"C printed before serving\\n")
+def noise():
+    while sys.stdout is early:
+        time.sleep(0.001)
+    while True:
+        print("python noise", flush=True)
+        print("kept in a buffer")
+        os.write(1, b"raw noise\\n")
+        libc.puts(b"C noise")
+        libc.fflush(None)
+        libc.puts(b"kept in a buffer of C")
+        time.sleep(0.005)
+threading.Thread(target=noise, daemon=True).start()
+from graphrag_mcp.cli.main import main
+main([])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="ctypes.CDLL(None)")
+def test_nothing_that_any_library_prints_reaches_the_protocol(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n\nMary Somerville met Ada Lovelace.\n", "utf-8")
+    parameters = over_stdio(tmp_path / "home", tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", NOISY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, **parameters.env, "PYTHONUNBUFFERED": ""}, cwd=tmp_path,
+    )  # fmt: skip
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+        {"id": 3, "method": "tools/call", "params": {"name": "index_documents", "arguments": {"paths": ["a.md"]}}},
+    ]  # fmt: skip
+    assert process.stdin and process.stdout and process.stderr
+    for message in messages:
+        process.stdin.write((json.dumps({"jsonrpc": "2.0", **message}) + "\n").encode())
+    process.stdin.flush()
+    noise: list[bytes] = []
+    drain = threading.Thread(target=lambda: noise.append(process.stderr.read()))
+    drain.start()
+    lines: list[bytes] = []
+    while len([line for line in lines if b'"id"' in line]) < 3:
+        lines.append(process.stdout.readline())
+        assert lines[-1], "the server went away"
+    process.stdin.close()
+    lines += process.stdout.readlines()
+    assert process.wait(20) == 0
+    drain.join()
+    assert [json.loads(line)["id"] for line in lines if b'"id"' in line] == [1, 2, 3]
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
+    assert all(kind in noise[0] for kind in (b"python noise", b"raw noise", b"C noise"))
 
 
 # ---- time and failure -----------------------------------------------------------------------------------

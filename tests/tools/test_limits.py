@@ -83,6 +83,14 @@ def test_texts_to_be_indexed_and_what_agents_hand_in_may_be_long(call: Caller) -
     assert "rejected 1" in call.good("submit_work", results=[result], corpus="long")["text"]
 
 
+def test_more_ids_than_are_looked_up_are_counted(call: Caller) -> None:
+    ids = ["d1", *(f"name {at}" for at in range(400))]
+    found = call.good("get_source", ids=ids)
+    assert "401 ids were given; the first 100 were looked up." in found["hint"]
+    found = call.good("edit_graph", op="proposals", ids=ids)
+    assert "401 ids were given; the first 100 were looked up." in found["text"]
+
+
 def test_other_requests_have_the_same_limits(call: Caller) -> None:
     long = "x" * 10**6
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,7 +20,7 @@ from graphrag_mcp.notes.folder import undone as undone_files
 from graphrag_mcp.notes.writing import linked
 from graphrag_mcp.query.note_sources import check_of
 from graphrag_mcp.server import build_server
-from graphrag_mcp.settings import Settings
+from graphrag_mcp.settings import Settings, of_tenant
 from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
@@ -163,6 +166,21 @@ def test_a_note_knows_whether_what_it_cites_is_as_it_was(call: Caller, root: Pat
     indexed(call)
     for name in ("edited beside its twin", "a cell added"):
         assert "1 source, unchanged" in call.good("get_source", ids=[notes[name]])["text"], "as it was again"
+
+
+def test_documents_and_texts_that_are_added_later_go_to_the_corpus_of_the_notes(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "docs").mkdir(parents=True)
+    (root / "docs" / "ledger.md").write_text(LEDGER, "utf-8")
+    app = App(Settings(home=tmp_path / "home", roots=(root,), notes=str(root / "notes")))
+    index_documents(app.folder("mine"), IndexRequest((str(root / "docs"),)), app.settings)
+    with connected(build_server(app)) as call:
+        call.good("write_note", title="Who paid for the mast?", text="Tobias Fenn did [d1].")
+        (root / "docs" / "pier.md").write_text("# Pier\n\nThe pier is of oak.\n", "utf-8")
+        again = call.good("index_documents", paths=["docs/pier.md"], wait_seconds=50)
+        assert again["corpus"] == "mine" and again["counts"]["documents_total"] == 3
+        said = call.good("index_documents", texts=["The mast was sold."], wait_seconds=50)
+        assert said["corpus"] == "mine" and "sold" in call.good("search_text", query="sold")["text"], "texts as well"
 
 
 # ---- two writers, people, undo ---------------------------------------------------------------------------
@@ -341,6 +359,49 @@ def test_a_folder_outside_of_the_roots_stops_the_start(root: Path, tmp_path: Pat
         assert "the folder of notes" in ended.stderr and "--notes" in ended.stderr
 
 
+def test_each_tenant_has_its_notes(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home", roots=(tmp_path / "docs",), notes=str(tmp_path / "docs" / "notes"))
+    assert of_tenant(settings, "ada").notes == str(tmp_path / "docs" / "ada" / "notes")
+    assert of_tenant(Settings(home=tmp_path, roots=(tmp_path,)), "ada").notes == ""
+
+
+@contextmanager
+def without_rights(*folders: Path) -> Iterator[None]:
+    """Meanwhile nothing can be written in these folders; root, who may write everywhere, is another user."""
+    root = os.geteuid() == 0
+    for folder in folders:
+        folder.chmod(0o555)
+    if root:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        for folder in folders:
+            folder.chmod(0o755)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no such modes")
+def test_into_a_folder_without_rights_nothing_is_written_and_the_call_says_why() -> None:
+    with tempfile.TemporaryDirectory() as made:  # which other users may pass
+        os.chmod(made, 0o755)
+        root, notes = Path(made) / "docs", Path(made) / "docs" / "notes"
+        root.mkdir()
+        (root / "ledger.md").write_text(LEDGER, "utf-8")
+        app = App(Settings(home=Path(made) / "home", roots=(root,), notes=str(notes)))
+        with connected(build_server(app)) as call:
+            indexed(call)
+            call.good("write_note", title="Mast", text="It is high.")
+            before = (notes / "Mast.md").read_bytes()
+            with without_rights(notes, notes / ".graphrag"):
+                for asked in ({"title": "Pier"}, {"title": "Mast", "op": "append"}):
+                    said = call.bad("write_note", text="It is of oak.", **asked)
+                    assert "Permission denied" in said and "the right to read and write" in said
+            assert (notes / "Mast.md").read_bytes() == before and not (notes / "Pier.md").exists()
+            assert call.good("write_note", title="Pier", text="It is of oak.")["status"] == "done"
+
+
 # ---- the file is the truth -------------------------------------------------------------------------------
 
 
@@ -349,6 +410,20 @@ def test_a_note_that_no_index_has_seen_is_picked_up_by_the_next_one(call: Caller
     assert "[t" not in call.good("search_text", query="larch")["text"]
     indexed(call)
     assert "note by a process that was killed" in call.good("search_text", query="larch")["text"]
+
+
+def test_a_note_in_a_root_of_its_own_is_found_and_its_edits_too(root: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "written"
+    app = App(Settings(home=tmp_path / "home", roots=(root, notes), notes=str(notes)))
+    with connected(build_server(app)) as call:
+        indexed(call)
+        made = call.good("write_note", title="Mast", text=f"Paid by Fenn [{found_id(call, 'Tobias Fenn')}].")
+        assert "[1]: ../docs/ledger.md#L" in (notes / "Mast.md").read_text("utf-8")
+        (notes / "Mast.md").write_text("---\nkind: note\n---\n\nA larch, says Ada.\n", "utf-8")
+        write(app, Note("Pier", "The pier is of oak."), "", "a process that was killed")
+        indexed(call)
+        assert "larch" in call.good("get_source", ids=[made["id"]])["text"]
+        assert "oak" in call.good("search_text", query="oak")["text"]
 
 
 def test_an_index_after_notes_is_the_same_as_a_fresh_one(call: Caller, app: App, root: Path, tmp_path: Path) -> None:
@@ -469,6 +544,14 @@ def test_an_investigation_keeps_its_answer_and_its_questions(call: Caller, root:
     assert "Not kept as a note" in again["text"] and "Tobias Fenn" in again["text"]
 
 
+def test_a_briefing_is_offered_where_notes_can_be_written(call: Caller, root: Path, tmp_path: Path) -> None:
+    assert "brief" in [prompt.name for prompt in call.portal.call(call.client.list_prompts).prompts]
+    assert "more than ten calls" in (call.client.instructions or "")
+    with connected(build_server(App(Settings(home=tmp_path / "other", roots=(root,))))) as other:
+        assert "brief" not in [prompt.name for prompt in other.portal.call(other.client.list_prompts).prompts]
+        assert "write_note" not in (other.client.instructions or "")
+
+
 # ---- the command line --------------------------------------------------------------------------------------
 
 
@@ -488,6 +571,15 @@ def test_a_person_writes_a_note_and_takes_it_back(root: Path, tmp_path: Path) ->
     done = run_here("note", "Mast", "--op", "undo", *given)
     assert done.returncode == 0 and not (root / "notes" / "Mast.md").exists(), done.stderr
     assert run_here("note", "Mast", "--text", "x", *given[:2]).returncode == 2
+
+
+def test_install_writes_the_folder_of_notes_and_refuses_one_outside(root: Path, tmp_path: Path) -> None:
+    client = ("--client", "cursor", "--config", tmp_path / "mcp.json", "--no-check")
+    given = ("install", *client, "--root", root, "--notes")
+    assert run_here(*given, root / "notes").returncode == 0
+    assert json.dumps(str(root / "notes")) in (tmp_path / "mcp.json").read_text("utf-8")
+    done = run_here(*given, tmp_path / "elsewhere")
+    assert done.returncode == 2 and "outside the folders" in done.stderr
 
 
 # ---- privacy and safety ------------------------------------------------------------------------------------
@@ -535,6 +627,19 @@ def test_titles_that_lead_to_one_file_are_notes_of_their_own(call: Caller) -> No
         assert call.good("write_note", title=first, text="More.", op="append")["path"] == one["path"]
 
 
+@pytest.mark.skipif(os.sep == "\\", reason="Windows has no such modes")
+def test_a_note_keeps_the_mode_of_its_file_and_a_read_only_one_is_refused(call: Caller, root: Path) -> None:
+    file = root / "notes" / "Mast.md"
+    check = call.good("write_note", title="Mast", text="It is high.")["check"]
+    file.chmod(0o664)
+    check = call.good("write_note", title="Mast", text="It is old.", op="append")["check"]
+    assert file.stat().st_mode & 0o777 == 0o664
+    file.chmod(0o444)
+    assert "read-only" in call.bad("write_note", title="Mast", text="More.", op="append")
+    assert "read-only" in call.bad("write_note", title="Mast", op="undo", check=check)
+    assert "More." not in file.read_text("utf-8")
+
+
 def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_document(call: Caller, root: Path) -> None:
     for number in range(6):
         (root / f"log {number}.md").write_text(f"# Log {number}\n\nThe signal lamp failed in week {number}.\n", "utf-8")
@@ -567,3 +672,13 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
     listed = call.good("list_documents", query="When did the signal lamp fail?")["text"]
     assert listed.splitlines()[2].endswith("(note by mcp)") and "6 documents ranked" in listed
     assert "4 notes apart" in call.good("list_documents")["text"]
+
+
+def test_a_note_longer_than_a_result_is_cut_and_says_where_the_rest_is(call: Caller) -> None:
+    text = "The mast was tarred again in spring.\n\n" * 600
+    made = call.good("write_note", title="When was the mast tarred?", text=text)
+    shown = call.good("local_search", query="When was the mast tarred?")["text"]
+    assert 4_000 < len(shown) < 14_000
+    assert f"A part of {made['id']}: get_source gives all of it." in shown and "Flagged" not in shown
+    small = call.good("local_search", query="When was the mast tarred?", max_tokens=300)["text"]
+    assert len(small) < 2_000 and f"[{made['id']}]" in small

@@ -62,6 +62,18 @@ def refused(call: Caller, uri: str) -> str:
     return caught.value.error.message
 
 
+def test_every_kind_of_resource_is_listed_with_a_description(call: Caller) -> None:
+    listed = call.portal.call(call.client.list_resources).resources
+    templates = call.portal.call(call.client.list_resource_templates).resource_templates
+    assert [str(one.uri) for one in listed] == ["graphrag://corpora"]
+    assert [one.uri_template for one in templates] == [
+        "graphrag://{corpus}/stats", "graphrag://drift/{session_id}", "graphrag://jobs/{job_id}", "graphrag://prompts/{name}",
+        "graphrag://{corpus}/entity/{id}", "graphrag://{corpus}/community/{id}", "graphrag://{corpus}/text_unit/{id}",
+        "graphrag://{corpus}/document/{id}",
+    ]  # fmt: skip
+    assert all(len(one.description) > 20 and one.title and one.mime_type for one in [*listed, *templates])
+
+
 # ---- reading ---------------------------------------------------------------------------------------
 
 

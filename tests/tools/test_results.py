@@ -16,6 +16,7 @@ from graphrag_mcp.query.batch import several
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -63,6 +64,28 @@ def snapshot(home: Path) -> Snapshot:
 def call(home: Path) -> Iterator[Caller]:
     with connected(build_server(App(Settings(home=home)))) as caller:
         yield caller
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [
+    ("local_search", {"query": "Joan Cole"}), ("search_text", {"query": "Joan Cole"}), ("global_search", {"query": "films"}),
+    ("get_entity", {"id_or_name": "Joan Cole"}), ("get_source", {"ids": ["d1"]}), ("list_documents", {}), ("explore_graph", {}),
+])  # fmt: skip
+def test_what_a_model_reads_is_text_alone(call: Caller, tool: str, arguments: dict[str, object]) -> None:
+    result = call(tool, corpus="c", **arguments)
+    assert not result.is_error and result.structured_content is None and len(result.content) == 1
+    listed = call.portal.call(call.client.list_tools).tools
+    assert next(one for one in listed if one.name == tool).output_schema is None
+
+
+def test_what_a_program_acts_on_has_fields(call: Caller) -> None:
+    assert call("graph_status", corpus="c").structured_content["counts"]["documents"] == 10
+
+
+def test_what_does_not_fit_is_counted_and_comes_with_the_cursor(snapshot: Snapshot) -> None:
+    first = search_text(snapshot, "dredging", max_tokens=300)
+    assert first.more > 0 and first.next_cursor
+    second = search_text(snapshot, "dredging", max_tokens=300, cursor=first.next_cursor)
+    assert not {one.id for one in first.citations} & {one.id for one in second.citations}
 
 
 # ---- readable text -------------------------------------------------------------------------------
@@ -134,6 +157,13 @@ def test_several_questions_share_one_result_and_repeat_nothing(snapshot: Snapsho
     assert result.tokens <= 2_000
 
 
+def test_several_questions_through_the_tool(call: Caller) -> None:
+    text = call("local_search", queries=["Night Tango", "Viktor Gorin"], corpus="c").content[0].text
+    assert "## Night Tango" in text and "## Viktor Gorin" in text
+    text = call("local_search", queries=[f"Night {n}" for n in range(13)], corpus="c").content[0].text
+    assert "Only the first 12 queries" in text
+
+
 # ---- lists ---------------------------------------------------------------------------------------
 
 
@@ -184,6 +214,11 @@ def test_periods_a_timeline_and_an_outline(snapshot: Snapshot) -> None:
     assert timeline[0].startswith('4 documents ranked for "argued about the budget"') and "2023-12-24" in timeline[1]
     outline = documents.list_documents(snapshot, document="Yearly report").text
     assert [line.split("] ")[1] for line in outline.splitlines()[2:]] == [f"Chapter {n}" for n in range(1, 7)]
+
+
+def test_a_list_that_cannot_be_made_is_refused_with_what_to_do(call: Caller) -> None:
+    assert "list_documents gives the ids" in call.bad("list_documents", document="d999", corpus="c")
+    assert "sort must be" in call.bad("list_documents", sort="colour", corpus="c")
 
 
 def test_a_section_of_the_outline_is_read_by_its_id(call: Caller, snapshot: Snapshot) -> None:

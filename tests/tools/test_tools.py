@@ -128,6 +128,14 @@ def test_the_core_tools_cost_an_agent_at_most_6500_characters(tmp_path: Path) ->
     assert "answer" in with_model["local_search"].parameters["properties"]
 
 
+def test_searches_list_the_argument_corpus_where_there_are_several(tmp_path: Path) -> None:
+    with_it = [tool.name for tool in listed_of(tmp_path, "one") if "corpus" in tool.input_schema["properties"]]
+    assert with_it == ["index_documents"]
+    several = listed_of(tmp_path, "two")
+    without = [tool.name for tool in several if "corpus" not in tool.input_schema["properties"]]
+    assert len(several) == 14 and without == ["drift_step"]
+
+
 def test_starting_imports_nothing_heavy() -> None:
     program = (
         "import sys, graphrag_mcp.server as s; from graphrag_mcp.app import App; from graphrag_mcp.settings import Settings\n"
@@ -220,6 +228,20 @@ def test_results_stay_within_the_budget_and_a_changed_budget_is_said(call: Calle
     assert count_tokens(result["text"]) <= (usual if number <= 0 else min(max(number, 200), 20_000))
     assert len(result["text"]) <= 48_000
     assert ("max_tokens" in result["hint"]) == (not 200 <= number <= 20_000)
+
+
+def test_other_numbers_are_clamped_with_a_hint_too(call: Caller) -> None:
+    assert "level" in call.good("global_search", query="storm", level=-7)["hint"]
+    assert "around" in call.good("get_source", ids=["d1"], around=99)["hint"]
+    assert "wait_seconds" in call.good("index_documents", paths=["storm.md"], corpus="one", wait_seconds="9000")["hint"]
+    assert "max_nodes" in call.good("drift_search", query="storm", max_nodes=100000)["hint"]
+
+
+def test_wishes_for_an_answer_that_nobody_asked_for_are_said_to_change_nothing(call: Caller) -> None:
+    for tool in ("local_search", "global_search"):
+        told = call.good(tool, query="storm", response_type="a table of three rows")["hint"]
+        assert "instructions changed nothing" in told and "answer=true" in told
+        assert "changed nothing" not in call.good(tool, query="storm", response_type="a table", answer=True)["hint"]
 
 
 def test_a_reading_tool_names_an_unknown_argument_and_answers_all_the_same(call: Caller) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,3 +123,32 @@ def test_the_tools_of_writers_are_listed_while_a_document_has_no_summary(tmp_pat
         assert len(caller.good("submit_work", results=told)["accepted"]) == 1  # two equal texts are one question
     until(lambda: open_snapshot(folder).count("summaries") == 2)
     assert listed() and not set(pair) & set(listed())
+
+
+def test_the_tools_of_writers_are_listed_while_a_report_waits_for_an_agent(tmp_path: Path) -> None:
+    """After the last summary `claim_work` names the reports as the next work: a client that lists the
+    tools again still has to find it."""
+    folder = tmp_path / "corpora" / "kb"
+    home = Settings(home=tmp_path, roots=())
+    texts = tuple(InlineText(f"{WORDS} Note {n} on mill {n}. " * 3, f"note{n}") for n in range(6))
+    index_documents(folder, IndexRequest(texts=texts, method="fast"), home)
+
+    def listed() -> bool:
+        with connected(build_server(App(home), "core")) as caller:
+            names = [tool.name for tool in caller.portal.call(caller.client.list_tools).tools]
+            return {"claim_work", "submit_work"} <= set(names)
+
+    with connected(build_server(App(home), "core")) as caller:
+        items = caller.good("claim_work", kind="summary")["items"]
+        told = {"text": "Mira Okafor kept a mill.", "labels": ["mills"]}
+        written = [{"work_id": item["work_id"], **told} for item in items]
+        caller.good("submit_work", results=written)
+        until(lambda: open_snapshot(folder).count("pending") == 1)
+        assert listed()
+        (report,) = caller.good("claim_work", kind="report", level=0)["items"]
+        finding = {"summary": "A mill was kept.", "explanation": "By Mira Okafor [Data: Sources (1)]."}
+        text = {"title": "Mills", "summary": "Mira Okafor kept a mill [Data: Sources (1)].", "findings": [finding]}
+        text |= {"rating": 5, "rating_explanation": "It is all."}
+        caller.good("submit_work", results=[{"work_id": report["work_id"], "text": json.dumps(text)}])
+        until(lambda: not open_snapshot(folder).count("pending"))
+        assert not listed()
