@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from graphrag_mcp.cli.main import main
 from graphrag_mcp.cli.output import COMMANDS, ONLY_TOOLS
 from graphrag_mcp.tools import all_tools
+from tests.support.command import SAMPLE
 
 
 @pytest.fixture(scope="module")
@@ -55,3 +58,20 @@ def test_the_next_page_of_a_search_is_named_and_can_be_asked_for(tmp_path: Path,
         following = next(line for line in err.splitlines() if line.startswith("next page: "))
         status, second, _ = ran(capsys, tmp_path, *command, *following.removeprefix("next page: ").split())
         assert status == 0 and second.strip() and second != first, command
+
+
+def test_where_there_is_no_index_the_first_command_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = ran(capsys, tmp_path, "search", "anything")
+    assert status == 2 and err == "graphrag-mcp: there is no index yet. Call graphrag-mcp index . or give it texts first.\n"
+    assert "next: graphrag-mcp index ." in ran(capsys, tmp_path, "status")[2]
+
+
+def test_an_estimate_and_what_has_changed_are_sentences(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = ran(capsys, tmp_path, "index", str(SAMPLE), "--dry-run")[1]
+    assert "read 18 files (" in said and "ask no model, so it costs nothing" in said
+    for text in (said, ran(capsys, place, "status", "--since", "1")[1]):
+        assert "{" not in text and "[" not in text and "_" not in text.replace(str(place), ""), text
+    record: dict[str, Any] = json.loads(ran(capsys, place, "status", "--since", "1", "--json")[1])
+    assert record["since"] == 1 and isinstance(record["counts"], dict)

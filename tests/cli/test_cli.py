@@ -141,6 +141,16 @@ def test_wrong_use_exits_with_2_and_says_what_to_do(arguments: list[str], words:
     assert "Traceback" not in done.stderr
 
 
+def test_an_unknown_setting_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("chunk_sise = 600\n")
+    done = run_cli("status", env=clean_environment(GRAPHRAG_MCP_SETTINGS=str(tmp_path / "settings.toml")))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "chunk_sise" in done.stderr and "chunk_size" in done.stderr
+    (tmp_path / "settings.toml").write_text('chunk_mode = "tokens"\n')  # of an earlier release
+    done = run_cli("status", env=clean_environment(GRAPHRAG_MCP_SETTINGS=str(tmp_path / "settings.toml")))
+    assert done.returncode == 2 and "'chunk_mode'. Remove it" in done.stderr
+
+
 # ---- reading commands on the sample corpus, in this process: each is the same function without a second start ----
 
 

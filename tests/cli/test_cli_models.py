@@ -68,6 +68,22 @@ def test_drift_walks_by_itself_with_a_model_and_teaches_without(environment: dic
     assert done.returncode == 2 and "GRAPHRAG_MCP_CHAT_MODEL" in done.stderr
 
 
+def test_the_answer_book_is_listed_and_cleared_by_kind(environment: dict[str, str], tmp_path: Path) -> None:
+    ran(environment, "index", SAMPLE, "--home", tmp_path, "--corpus", "s", "--method", "llm", "--max-calls", "8")
+    listed = ran(environment, "answers", "list", "--home", tmp_path, "--corpus", "s")
+    assert listed["kinds"]["extract"] == sum(one["kind"] == "extract" for one in listed["answers"]) > 0
+    gone = ran(environment, "answers", "clear", "--kind", "extract", "--home", tmp_path, "--corpus", "s")
+    assert gone == {"cleared": listed["kinds"]["extract"]}
+    assert "extract" not in ran(environment, "answers", "list", "--home", tmp_path, "--corpus", "s")["kinds"]
+
+
+def test_init_writes_settings_that_load_and_does_not_overwrite(environment: dict[str, str], tmp_path: Path) -> None:
+    files = ran(environment, "init", tmp_path / "mine")["files"]
+    assert Path(files[0]).name.endswith(".toml") and len(files) > 10
+    again = run_cli("init", tmp_path / "mine", env=environment)
+    assert again.returncode == 2 and "--force" in again.stderr
+
+
 def test_tuned_entity_types_reach_extraction(environment: dict[str, str], home: Path, tmp_path: Path) -> None:
     from graphrag_mcp.index.models import with_tuned
     from graphrag_mcp.settings import Settings

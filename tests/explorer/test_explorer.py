@@ -84,6 +84,16 @@ def test_a_search_lights_the_topics_that_hold_its_hits(tab: Tab) -> None:
 
 
 @browser_only
+def test_markdown_is_shown_whole_with_its_headings_set_off(tab: Tab, sample: Path) -> None:
+    rows = App(Settings(home=sample), "sample").snapshot().rows("text_units", "", ["n", "text"]).to_pylist()
+    n, text = next((row["n"], row["text"]) for row in rows if "## Terms" in row["text"] and "**Place.**" in row["text"])
+    tab.go(f"passage/t{n}")
+    assert tab.page.locator(".passage").evaluate("one => one.textContent") == text
+    assert " Terms" in tab.page.locator(".passage .head:not(.sign)").all_inner_texts()
+    assert tab.page.locator(".passage .strong").first.inner_text() == "Place."
+
+
+@browser_only
 def test_the_path_between_two_names_is_offered_and_shown(tab: Tab, sample: Path) -> None:
     known = numbers(sample)["entities"]
     tab.go(f"entity/{known['Tobias Fenn']}").go(f"entity/{known['Harbour Tide Authority']}")

@@ -27,7 +27,8 @@ from graphrag_mcp.explorer.search import narrowing
 from graphrag_mcp.http import Door
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.trust.fencing import TELL_PATHS
+from graphrag_mcp.tools import index
+from graphrag_mcp.trust.fencing import SUBJECT, TELL_PATHS
 from graphrag_mcp.types import IndexRequest, InlineText
 
 BYTES = {"content-type": "application/octet-stream"}
@@ -111,6 +112,34 @@ def test_the_folder_of_uploads_has_a_quota_and_a_refused_upload_leaves_no_folder
             path.unlink()
         assert sent(client, "e.md", 900)[0] == 200
     assert [path.name for path in folder.rglob("*") if path.is_file()] == ["e.md"]
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_no_refusal_names_a_path_of_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "other" / files.UPLOADS).mkdir(parents=True)
+    (tmp_path / "docs" / "letter.md").write_text("# Lamp\n\nIda Noll lit the lamp.\n", "utf-8")
+    (tmp_path / "other" / files.UPLOADS / "there").symlink_to(tmp_path / "docs")
+    index_documents(tmp_path / "home" / "corpora" / "sample", IndexRequest(paths=(str(tmp_path / "docs"),)), Settings(home=tmp_path / "home"))
+    app = App(Settings(home=tmp_path / "home", roots=(tmp_path / "other",)), "sample")
+    number = numbers(app)["letter.md"]
+    with client_of(app, local=True) as client:
+        address = client.get("/explore/original", params={"id": f"d{number}"}).json()["address"]
+    with client_of(app) as client:
+        refused = [
+            client.get("/explore/original", params={"id": f"d{number}"}),
+            client.get(address),
+            client.post("/explore/upload", params={"name": "there/a.md"}, content=b"x", headers=BYTES),
+            client.post("/explore/watch", json={"on": True}),
+        ]
+    for one in refused:
+        assert one.status_code in (403, 404) and str(tmp_path) not in one.text, one.text
+    token = SUBJECT.set("alice")  # as the door does for a caller with a token
+    try:
+        told = index.status(app, "sample").text
+    finally:
+        SUBJECT.reset(token)
+    assert "Folders: docs." in told and str(tmp_path / "docs") in index.status(app, "sample").text
 
 
 def test_a_caller_of_another_machine_is_told_no_path_of_this_one(app: App) -> None:

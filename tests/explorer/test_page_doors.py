@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 from playwright.sync_api import expect
 
 from graphrag_mcp.explorer import page as pages
+from graphrag_mcp.text.tokens import count_tokens
 from tests.support.browser import Tab, browser_only, explored, serving
 from tests.support.command import run_cli
 
@@ -217,3 +218,13 @@ def test_results_end_with_the_address_of_their_view(browser: Any, sample: Path, 
         made.close()
         others = [("local_search", {"query": "Tobias Fenn", **named}), ("get_entity", {"id_or_name": "Tobias Fenn", **named})]
         assert all("/explore/" not in text for text in told(base, token, others))
+
+
+def test_the_address_of_the_page_keeps_within_the_budget(sample: Path) -> None:
+    with serving(sample, "--corpus", "sample") as base:
+        budgets = (200, 420, 800, 1_500, 3_000)
+        calls = [("global_search", {"query": "What do the letters say of the tide?", "max_tokens": budget}) for budget in budgets]
+        calls += [("explore_graph", {"start": "Narrows", "hops": 3, "max_tokens": budget}) for budget in budgets]
+        for text, (tool, arguments) in zip(told(base, "", calls), calls, strict=True):
+            assert count_tokens(text) <= arguments["max_tokens"], (tool, arguments)
+            assert arguments["max_tokens"] == 200 or text.splitlines()[-1].startswith("Page for people: "), (tool, arguments)

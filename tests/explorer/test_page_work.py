@@ -145,6 +145,37 @@ def test_an_answer_streams_in_with_its_sources_beside_it(browser: Any, tmp_path:
 
 
 @browser_only
+def test_a_question_on_all_documents_is_answered_from_all_of_them_without_a_model(browser: Any, sample_home: Path) -> None:
+    with explored(sample_home) as address, tab_of(browser, address) as tab:
+        tab.go("search/What is this collection about?")
+        assert "Nothing in this corpus" not in tab.text
+        tab.go("search/What is this about?")
+        chosen = tab.page.locator(".choice a[aria-current]")
+        expect(chosen).to_have_text("Whole collection")
+        tab.page.locator("#side .answer a[href^='#community/']").first.wait_for()
+        assert not tab.page.locator("#side .answer .topic > a").first.inner_text().startswith("["), "the title is the link"
+        expect(tab.page.locator("#side .answer li a[href^='#passage/t']").nth(3)).to_be_attached()
+        assert "documents-" not in tab.text
+        tab.page.get_by_role("link", name="Best passages").click()
+        tab.page.locator("#side .hits").wait_for()
+        expect(tab.page.locator("#side .answer")).to_have_count(0)
+        tab.go("search/Who found the sill?")
+        expect(chosen).to_have_text("Best passages")
+        tab.page.get_by_role("link", name="Whole collection").click()
+        tab.page.locator("#side .answer a[href^='#passage/t']").first.wait_for()
+
+
+@browser_only
+def test_hostile_names_are_text_in_the_views_that_work(browser: Any, hostile: Path) -> None:
+    with explored(hostile) as address, tab_of(browser, address, viewport={"width": 390, "height": 800}) as tab:
+        for view in ("library", "search/Ada Lovelace/kind=md/folder=<img src=x onerror=alert(5)>", "search/Ada Lovelace", "history"):
+            tab.go(view)
+            assert tab.page.locator("#side img, #side script").count() == 0
+            tab.gives("document.documentElement.scrollWidth - innerWidth", 0)
+        assert re.search(r"\\u202e", tab.go("library").text) and tab.page.title() != "owned"
+
+
+@browser_only
 def test_a_pdf_is_opened_at_the_page_of_the_hit(browser: Any, tmp_path: Path) -> None:
     filler = "\n".join(f"Line {number} says that the lighthouse of Ostra Point is white and tall." for number in range(40))
     audit = hostile_archives.pages(filler, filler, "Tom Reed waited at the sluice.\n" + filler, filler)

@@ -15,6 +15,7 @@ import pytest
 from campaigns.model_campaign import EAGER, demo, write_documents
 from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.errors import BadInput, GraphRAGError, NotFound
+from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index.edits import Target, Wish, edit, replay
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query.edited import log as listed
@@ -156,6 +157,26 @@ def test_what_was_deleted_stays_hidden_though_documents_name_it(kb: Path) -> Non
     assert doctor(kb) == [] and content(kb) == content(fresh(kb))
     undo(kb, done.undo_id)
     assert entities(kb)["York"]["frequency"] == 3 and len(links(kb)["Ada Keene", "John Smith"]["text_unit_ids"]) == 2
+
+
+def test_what_was_made_by_hand_says_so_and_cites_nothing(kb: Path, tmp_path: Path) -> None:
+    do(kb, "create", target("Wren Abbott"), type="person", description="Said to have owned the mill.")
+    do(kb, "create", target("Wren Abbott", "Harlow Mill"), description="Owned it.", weight=2)
+    found = get_entity(open_snapshot(kb), "Wren Abbott")
+    assert "Made by agent:ada" in found.text and not found.citations and found.relationships[0]["weight"] == 2.0
+    index(kb, kb.parent / "docs")  # communities and reports
+    assert doctor(kb) == []
+    assert export(open_snapshot(kb), tmp_path / "out")["relationships"] == len(links(kb))
+    for name in TEXTS:
+        (kb.parent / "docs" / name).write_text(TEXTS[name].replace("Harlow Mill", "the house"), "utf-8")
+    index(kb, kb.parent / "docs")
+    assert not any("Wren Abbott" in pair for pair in links(kb))  # one end is gone, and the edit sleeps
+    states = {one["undo_id"]: one["state"] for one in listed(open_snapshot(kb)).edits}
+    assert states == {"u1": "in force", "u2": "dormant"}
+    (kb.parent / "docs" / "a.md").write_text(TEXTS["a.md"] + " Wren Abbott left. The Harlow Mill stays.", "utf-8")
+    index(kb, kb.parent / "docs")
+    assert entities(kb)["Wren Abbott"]["frequency"] == 1 and ("Harlow Mill", "Wren Abbott") in links(kb)
+    assert content(kb) == content(fresh(kb)) and doctor(kb) == []
 
 
 def test_edits_survive_other_settings_repair_and_rollback(kb: Path) -> None:
@@ -328,6 +349,19 @@ def test_with_a_model_an_edit_keeps_what_it_wrote_of_others_and_buys_nothing(tmp
             t: r["description"] for t, r in before.items()
         }
         assert open_snapshot(kb).count("pending") == 0 and doctor(kb) == []
+
+
+def test_an_entity_that_was_edited_stays_while_one_text_names_it(tmp_path: Path) -> None:
+    texts = {"a.md": "In York the clerk saw Zorbex. Later John Smith spoke to Zorbex.", "b.md": "In York the clerk saw Zorbex again with Ada Keene."}
+    (tmp_path / "docs").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "docs" / name).write_text(text, "utf-8")
+    index(tmp_path / "kb", tmp_path / "docs")
+    do(tmp_path / "kb", "update", target("Zorbex"), description="Makers of pumps.")
+    (tmp_path / "docs" / "a.md").write_text("Nothing here.", "utf-8")
+    index(tmp_path / "kb", tmp_path / "docs")
+    assert entities(tmp_path / "kb")["Zorbex"]["description"] == "Makers of pumps."
+    assert content(tmp_path / "kb") == content(fresh(tmp_path / "kb")) and doctor(tmp_path / "kb") == []
 
 
 def test_a_merge_leaves_the_sentences_of_relationships_as_a_fresh_index_has_them(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.manifest import read
-from graphrag_mcp.store.tables import Snapshot, open_snapshot
+from graphrag_mcp.store.tables import Snapshot, notes_of, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
 from tests.support.promises import doctor
 
@@ -70,6 +70,20 @@ def test_a_folder_becomes_tables_that_fit_together(docs: Path, tmp_path: Path) -
     assert {"Ada Lovelace", "Charles Babbage", "钱学森"} <= titles
     in_tree = {row["entity_id"] for row in rows(snapshot, "memberships")}
     assert in_tree == {row["id"] for table in ("entities", "text_units") for row in rows(snapshot, table)}
+
+
+def test_an_acronym_joins_the_entity_that_the_text_defines_it_for(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.md").write_text("The Tidal Power Board (TPB) met Ada Lovelace in Geneva.", "utf-8")
+    (tmp_path / "a" / "2.md").write_text("In London, TPB and Charles Babbage signed the accord. Then TPB left.", "utf-8")
+    index(tmp_path / "kb", tmp_path / "a")
+    entities = {row["title"]: row for row in rows(open_snapshot(tmp_path / "kb"), "entities")}
+    assert "TPB" not in entities
+    assert (entities["Tidal Power Board"]["frequency"], entities["Tidal Power Board"]["aliases"]) == (2, ["TPB"])
+    (tmp_path / "a" / "1.md").unlink()  # with the definition gone, the acronym stands for itself
+    index(tmp_path / "kb", tmp_path / "a")
+    titles = {row["title"] for row in rows(open_snapshot(tmp_path / "kb"), "entities")}
+    assert "TPB" in titles and "Tidal Power Board" not in titles
 
 
 @pytest.mark.core
@@ -193,6 +207,20 @@ def test_rows_of_a_table_are_documents_of_their_own(tmp_path: Path) -> None:
     assert sorted((row["uri"], row["title"]) for row in documents) == [
         ("rows/letters.jsonl#q1", "Letter 1"), ("rows/letters.jsonl#q2", "Letter 2"),
     ]  # fmt: skip
+
+
+def test_a_row_with_a_column_kind_is_no_note(tmp_path: Path) -> None:
+    docs = tmp_path / "rows.v1"
+    docs.mkdir()
+    rest = "Ada Lovelace met Charles Babbage in London."
+    (docs / "visits.csv").write_text(f"id,kind,text\na,note,{rest}\nb,visit,{rest}\n", "utf-8")
+    (docs / "C# and F.md").write_text(f"---\nkind: note\n---\n\n{rest}\n", "utf-8")
+    index(tmp_path / "kb", docs)
+    snapshot = open_snapshot(tmp_path / "kb")
+    named = {row["uri"] for row in rows(snapshot, "passages") if row["entity_ids"]}
+    assert named == {"rows.v1/visits.csv#a", "rows.v1/visits.csv#b"}
+    uris = {row["id"]: row["uri"] for row in rows(snapshot, "documents")}
+    assert [uris[id] for id in notes_of(snapshot)] == ["rows.v1/C# and F.md"]
 
 
 def test_what_is_given_in_the_call_in_which_settings_changed_follows_them_too(tmp_path: Path) -> None:

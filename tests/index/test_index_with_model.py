@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from campaigns.model_campaign import EAGER, demo, document, same, write_documents
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.reply_cache import NAME, AnswerBook
@@ -197,6 +198,16 @@ def test_a_budget_is_a_wall_and_the_run_goes_on_when_it_is_raised(docs: Path, tm
         prices = {"price_prompt": 1.0, "price_output": 10.0, "max_cost": 0.05}
         result = index(tmp_path / "d", docs, on(server, concurrency=2, **prices))
         assert result.pending and 0.0 < result.usage["cost"] <= 0.05
+
+
+def test_a_limit_of_money_without_prices_is_refused_before_anything_is_spent(docs: Path, tmp_path: Path) -> None:
+    with openai_server(demo) as server:
+        chosen = Settings(base_url=server.url, chat_model="m", max_cost=1.0)
+        with pytest.raises(BadInput, match="max_cost 1 would limit nothing, for no prices are set"):
+            index(tmp_path / "c", docs, chosen)
+        assert not server.requests
+        assert index(tmp_path / "c", docs, chosen, dry_run=True).estimate["calls"] > 0
+        assert index(tmp_path / "c", docs, chosen, method="fast").status == "done" and not server.requests
 
 
 # ---- switches, prompts, estimates -----------------------------------------------------------

@@ -85,6 +85,17 @@ def test_a_model_that_is_gone_or_of_another_size_costs_the_vectors_alone(
     assert any("64 numbers, and those of this index have 384" in row["reason"] for row in result.degraded)
 
 
+def test_vectors_of_another_model_are_not_compared_and_are_made_again(
+    notes: Path, model: Path, tmp_path: Path
+) -> None:
+    assert not index(notes, model).pending
+    other = shortened(model, tmp_path / "other", 64)
+    found, told = asked(notes, "storm off the cape", other)
+    assert found and f"made with local:{model}, not with local:{other}" in told
+    assert not index(notes, other).pending
+    assert asked(notes, "storm off the cape", other) == (True, "")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="ends the process by a signal")
 def test_vectors_that_were_made_before_a_kill_are_not_made_again(notes: Path, model: Path) -> None:
     for number in range(300):

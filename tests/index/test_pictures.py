@@ -122,6 +122,15 @@ def test_files_are_read_again_where_a_model_is_named_later_and_nothing_is_sent_w
         assert len(server.requests) == 3 and "Picture: A chart in green" in texts(corpus)["plan.pptx"]
 
 
+def test_a_picture_that_a_model_refuses_leaves_the_rest(folder: Path, tmp_path: Path) -> None:
+    corpus = tmp_path / "home" / "c"
+    with openai_server(lambda messages, body: "") as server:
+        result = indexed(corpus, folder, server)
+    assert texts(corpus)["plan.pptx"].startswith("## Harbour")
+    reasons = [*(one["reason"] for one in result.errors), *result.skipped]
+    assert any("not described" in reason for reason in reasons)
+
+
 def test_pictures_in_attachments_and_zips_are_described_in_documents_of_their_own(
     tmp_path: Path, without_ocr: None
 ) -> None:

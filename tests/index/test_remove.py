@@ -131,3 +131,14 @@ def test_a_removal_that_was_written_down_is_done_by_whoever_indexes_next(kb: Pat
     other.mkdir()
     index(kb, other)
     assert "docs/a.md" not in uris(kb) and doctor(kb) == []
+
+
+def test_most_of_a_large_corpus_may_be_removed_by_hand(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for number in range(24):
+        (tmp_path / "docs" / f"{number}.txt").write_text(f"Note {number} on the Difference Engine.", "utf-8")
+    index(tmp_path / "kb", tmp_path / "docs")
+    remove(tmp_path / "kb", *(f"{number}.txt" for number in range(20)))
+    assert len(uris(tmp_path / "kb")) == 4
+    index(tmp_path / "kb", tmp_path / "docs")
+    assert len(uris(tmp_path / "kb")) == 4

@@ -18,8 +18,9 @@ from graphrag_mcp.exchange.importing import import_folder
 from graphrag_mcp.explorer.community import community
 from graphrag_mcp.explorer.texts import document
 from graphrag_mcp.index.pipeline import index_documents
-from graphrag_mcp.index.summaries import LONGEST, Part, Summary, cut, parts_of, read, unsupported
+from graphrag_mcp.index.summaries import LONGEST, Part, Summary, ask, cut, params_from, parts_of, read, unsupported
 from graphrag_mcp.index.work import claim, method_of, submit
+from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.replies import BadReply
 from graphrag_mcp.query.community import get_community_report
 from graphrag_mcp.query.documents import list_documents
@@ -144,6 +145,18 @@ def test_sections_tile_their_document_and_are_of_a_bounded_length(joint: str) ->
     assert [one.place for one in parts_of({**row, "text": "short"})] == [0]
 
 
+def test_a_summary_stays_when_a_release_changes_the_wording_of_its_prompt(tmp_path: Path) -> None:
+    """Agents wrote it by hand. A prompt of the corpus's own is another question."""
+    row = {"id": "d", "uri": "a.md", "title": "Tides", "text": "The tide came in.", "metadata": "{}"}
+    shipped, part = params_from(Settings(), None), parts_of(row)[0]
+    # The digest must not change: replies of earlier releases are kept under it.
+    assert ask([part], shipped).key == "75d2e7e203170c7e5ddfded75842f4b4580b1962fca0aabe180854002c4a9972"
+    prompts = tmp_path / "prompts"
+    prompts.mkdir()
+    (prompts / "summarise.md").write_text("Sum up in $language: $texts", "utf-8")
+    assert ask([part], params_from(Settings(), tmp_path)).key != ask([part], shipped).key
+
+
 @pytest.mark.core
 def test_numbers_and_names_that_the_text_does_not_have_are_found() -> None:
     text = "Mira Okafor built a mill in 1904 for 12,500 crowns; Kanzler Schmidt sah zu."
@@ -214,6 +227,33 @@ def test_with_a_model_and_no_method_summaries_and_reports_are_written_and_no_tex
     assert off.counts["unchanged"] == len(TEXTS) and open_snapshot(tmp_path / "c").count("summaries") == len(TEXTS)
 
 
+def test_an_index_that_a_model_read_in_full_is_read_so_until_another_method_is_named(
+    tmp_path: Path, server: Server
+) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    index(corpus, docs, server, "llm")
+    assert index(corpus, docs, server, "auto").usage["calls"] == 0
+    write(docs, {"e.md": f"Hugo Tamm sold the tide mill to Jonas Okafor. {FILLER}"})
+    assert "extract" in (asked := kinds(index(corpus, docs, server, "auto"))) and "summary" not in asked
+    index(corpus, docs, server, "fast")
+    assert index(corpus, docs, server, "auto").usage["calls"] == 0, "its replies were paid for"
+    assert {row["by"] for row in open_snapshot(corpus).rows("mentions").to_pylist()} == {"llm:m"}
+    assert "summary" in kinds(index(corpus, docs, server, "light"))
+    write(docs, {"f.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
+    assert "extract" not in kinds(index(corpus, docs, server, "auto"))
+
+
+def test_a_model_that_reads_in_full_is_asked_for_no_summary_and_takes_none_away(tmp_path: Path, server: Server) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    index(corpus, docs, server, "light")
+    before = told(corpus)
+    write(docs, {"a.md": f"Olga Venn painted the tide mill in the rain. {FILLER}"})
+    result = index(corpus, docs, server, "llm")
+    assert "summary" not in kinds(result) and "summary" not in result.pending
+    assert told(corpus) == {where: text for where, text in before.items() if where != "docs/a.md/0"}
+    assert "summary" in kinds(index(corpus, docs, server, "light"))
+
+
 @pytest.mark.core
 def test_what_is_missing_or_not_in_the_text_is_asked_again_alone_and_then_marked(
     model: Model, server: Server, tmp_path: Path
@@ -268,6 +308,21 @@ def test_a_document_that_speaks_to_the_summariser_stays_data(model: Model, serve
     index(corpus, docs, server)
     (asked,) = model.asked
     assert len(asked) == 4 and any("Ignore the rules" in one and "</text>" not in one for one in asked)
+
+
+@pytest.mark.parametrize("method", ["light", "llm"])
+def test_no_summary_of_a_note_is_foreseen_and_an_edit_of_it_leaves_the_topics(
+    server: Server, tmp_path: Path, method: str
+) -> None:
+    docs, corpus = write(tmp_path / "docs", TEXTS), tmp_path / "c"
+    index(corpus, docs, server, method)
+    assert ("summaries" in open_snapshot(corpus).manifest.tables) == (method == "light")
+    for words in ("was built", "was built and burned"):
+        write(docs, {"n.md": f"---\nkind: note\n---\n\nThe mill {words}. {FILLER * 30}"})
+        assert index(corpus, docs, server, method, dry_run=True).estimate["calls"] == 0
+        result = index(corpus, docs, server, method)
+        assert result.usage["calls"] == 0 and "communities" not in result.seconds
+        assert index(corpus, docs, server, method, dry_run=True).estimate["calls"] == 0
 
 
 # ---- agents -------------------------------------------------------------------------------------
@@ -414,6 +469,17 @@ def test_a_report_is_told_from_summaries_and_stays_while_four_fifths_of_them_do(
         and "as they are now" not in reports(corpus)[0]["full_content"]
         and doctor(corpus) == []
     )
+
+
+def test_a_topic_is_reported_again_in_another_language_and_with_another_prompt(server: Server, tmp_path: Path) -> None:
+    docs, corpus = write(tmp_path / "docs", harbours(12)), tmp_path / "c"
+    first = calls(index(corpus, docs, server), "report")
+    assert first and calls(index(corpus, docs, server, output_language="German"), "report") == first
+    (corpus / "prompts").mkdir()
+    own = f"Write for engineers.\n{prompts.load('report').template}"
+    (corpus / "prompts" / "report.md").write_text(own, "utf-8")
+    assert calls(index(corpus, docs, server, output_language="German"), "report") == first
+    assert index(corpus, docs, server, output_language="German").usage["calls"] == 0
 
 
 def test_reports_and_summaries_after_edits_are_those_of_a_fresh_index_with_the_same_replies(

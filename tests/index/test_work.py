@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from graphrag_mcp.app import App
+from graphrag_mcp.errors import Damaged
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.index.work import Claimed, claim, submit
 from graphrag_mcp.query.community import get_community_report
@@ -19,7 +21,7 @@ from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import leases
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
-from tests.support.client import connected, item_texts
+from tests.support.client import Caller, connected, item_texts
 from tests.support.command import ROOT
 from tests.support.workload import until
 
@@ -132,6 +134,15 @@ def test_answers_that_changed_places_are_refused(tmp_path: Path) -> None:
     assert done.accepted == [mill] and "name not in the text" in done.rejected[0]["reason"]
 
 
+def test_a_damaged_list_of_leases_is_begun_anew_and_loses_no_answer(folder: Path) -> None:
+    work = claim(folder, settings(folder), "ada").items[0].work_id
+    submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
+    (folder / "work.db").write_bytes(b"no database" * 100)
+    with pytest.raises(Damaged, match="Call claim_work again"):
+        claim(folder, settings(folder), "ada")
+    assert len(claim(folder, settings(folder), "ada").items) == 2
+
+
 def test_the_same_answer_twice_changes_nothing_and_another_one_is_refused(folder: Path) -> None:
     work = claim(folder, settings(folder), "ada").items[0].work_id
     for _ in range(2):
@@ -145,6 +156,17 @@ def test_an_answer_about_a_text_that_has_changed_since_is_refused(folder: Path) 
     indexed(folder, b="The tide mill was never rebuilt. Sable Point is bare.")
     done = submit(folder, settings(folder), "ada", [{"work_id": work, **MIRA}])
     assert done.accepted == [] and "changed" in done.rejected[0]["reason"]
+
+
+@pytest.fixture
+def caller(folder: Path) -> Iterator[Caller]:
+    with connected(build_server(App(settings(folder)))) as caller:
+        yield caller
+
+
+def test_wrong_calls_are_taught(caller: Caller) -> None:
+    assert "kind must be" in caller.bad("claim_work", kind="poems")
+    assert "nothing to submit" in caller.bad("submit_work", results=[])
 
 
 def keepers(tmp_path: Path) -> Path:
