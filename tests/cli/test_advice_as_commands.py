@@ -42,10 +42,10 @@ def test_every_tool_has_a_command_or_is_known_to_have_none() -> None:
 
 
 def test_the_next_command_can_be_typed_as_it_stands(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, _, err = ran(capsys, place, "source", "d.md", "a.md", "--max-tokens", "200")
+    _, first, err = ran(capsys, place, "source", "d.md", "a.md", "--max-tokens", "200")
     following = next(line for line in err.splitlines() if line.startswith("next: graphrag-mcp "))
     status, out, _ = ran(capsys, place, *following.split()[2:])
-    assert status == 0 and "Lindholm" in out
+    assert status == 0 and "Lindholm" in first and "Entry 39" in out.replace(first, "")
 
 
 def test_the_next_page_of_a_search_is_named_and_can_be_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
