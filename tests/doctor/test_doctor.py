@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from collections import Counter
 from dataclasses import replace
@@ -163,6 +164,20 @@ def test_a_lost_row_is_found_by_what_names_it_and_by_the_counters(index: Path) -
     manifests.commit(index, replace(manifest, generation=manifest.generation + 1, tables=tables))
     kinds = {(finding.kind, finding.where) for finding in doctor(index)}
     assert {("count", "entities"), ("dangling", "evidence"), ("dangling", "relationships")} <= kinds
+
+
+def test_flipped_bits_anywhere_in_the_truth_and_the_manifest_are_found(index: Path) -> None:
+    chance = random.Random(7)
+    for path in [*(index / "truth").iterdir(), index / "manifest.json"]:
+        whole = path.read_bytes()
+        for place in chance.sample(range(len(whole)), 2):
+            if path.suffix == ".json" and whole[place : place + 1].isspace():
+                continue
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ 2]) + whole[place + 1 :])
+            kind = "manifest" if path.name == "manifest.json" else "truth"
+            assert kind in {finding.kind for finding in doctor(index)}
+        path.write_bytes(whole)
+    assert doctor(index) == []
 
 
 def test_a_damaged_row_and_a_damaged_table_file_are_found_and_derived_again(index: Path, built: Index) -> None:

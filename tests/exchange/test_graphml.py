@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import networkx as nx
+import pyarrow.parquet as pq
 import pytest
 
-from graphrag_mcp.exchange.export import graphml
+from graphrag_mcp.exchange.export import export, graphml
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
@@ -38,6 +39,15 @@ def test_the_file_holds_every_entity_and_relationship_with_its_attributes(snapsh
             continue  # a text unit
         assert [node[f"community_{level}"] for level in range(len(row["path"]))] == [number[id] for id in row["path"]]
     assert not list((tmp_path / "new").glob(".*"))
+
+
+def test_a_community_is_exported_with_the_texts_that_are_placed_in_it_alone(snapshot: Snapshot, tmp_path: Path) -> None:
+    export(snapshot, tmp_path)
+    path = {row["entity_id"]: row["path"] for row in snapshot.rows("memberships").to_pylist()}
+    units = [row["id"] for row in snapshot.rows("text_units").to_pylist()]
+    for name in ("communities", "community_reports"):
+        for row in pq.read_table(tmp_path / f"{name}.parquet").to_pylist():
+            assert row["text_unit_ids"] == sorted(unit for unit in units if row["id"] in path.get(unit, ()))
 
 
 def test_the_same_index_gives_the_same_bytes(snapshot: Snapshot, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from graphrag_mcp.index.pipeline import index_documents
 from graphrag_mcp.query import rank
+from graphrag_mcp.query.global_ import global_search
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.spelling import nearest
 from graphrag_mcp.settings import Settings
@@ -70,6 +71,26 @@ def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_roun
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     found = rank.retrieve(open_snapshot(tmp_path / "c"), asked)
     assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]
+
+
+def test_a_chinese_question_of_known_and_unknown_words_finds_the_known_ones_and_names_the_others(tmp_path: Path) -> None:
+    texts = ("蒙恬率军修筑长城。他怎么做到的，没有人知道，只知道工期很长。", "扁鹊是名医，做法和别人不同。他的学生子阳也很有名。")
+    request = IndexRequest(texts=tuple(InlineText(text, f"a{at}") for at, text in enumerate(texts)))
+    index_documents(tmp_path / "c", request, Settings(home=tmp_path))
+    snapshot = open_snapshot(tmp_path / "c")
+    for question, known in (("工期 租赁合同", "工期很长"), ("租赁合同 名医", "扁鹊"), ("红烧肉的做法是什么？", "扁鹊")):
+        found = local_search(snapshot, question)
+        assert found.state == "context" and known in found.text, found.text
+    assert "'红烧肉'" in found.hint
+    assert local_search(snapshot, "名医 在哪里").hint == ""
+    for nowhere in ("比特币", "租赁合同 价格"):
+        assert global_search(snapshot, nowhere).state == "not_found"
+    assert global_search(snapshot, "这些文件里有什么？").state == "context"
+    partly = local_search(snapshot, "扁鹊会做红烧肉吗？")
+    assert partly.state == "context" and "'红烧肉'" in partly.hint and "扁鹊" in partly.text
+    for question in ("扁鹊有什么学生？", "哪几种工期很长？"):
+        known = local_search(snapshot, question)
+        assert (known.state, known.hint) == ("context", "")
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,12 @@ def test_a_wholly_general_question_gets_the_largest_topics(snapshot: Snapshot) -
     assert order == sorted(order, reverse=True) and order[0] > order[-1]
 
 
+def test_a_question_about_nothing_here_gets_the_themes_to_ask_about(snapshot: Snapshot) -> None:
+    result = global_search(snapshot, "Xqzwv quuxton")
+    assert (result.state, result.citations) == ("not_found", []) and "local_search" in result.hint
+    assert result.communities and all(f"[{id}]" in result.text for id in result.communities)
+
+
 def test_sentences_are_paged_without_repeats(snapshot: Snapshot) -> None:
     cursor, points = "", []
     for _ in range(60):

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from graphrag_mcp.http import SESSIONS, Door
-from tests.support.http_server import HELLO, running, served
+from tests.support.http_server import HELLO, asked, running, served
 
 NAMES = [f"name{number}" for number in range(10)]
 SHARE = SESSIONS // len(NAMES)
@@ -66,6 +66,13 @@ def test_a_token_with_a_thousand_sessions_stops_no_other_token(port: int) -> Non
     for name in others:
         assert works(mine, name, before[name]) and works(mine, name, opened(mine, name)), name
     stream.close()
+
+
+def test_a_session_ends_for_its_own_token_only(port: int) -> None:
+    mine = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    session = opened(mine, NAMES[1])
+    for name, status in ((NAMES[2], 404), (NAMES[1], 200)):
+        assert asked(port, [("Host", "localhost"), *list(headers(name, session).items())[2:]], "DELETE")[0] == status
 
 
 def test_half_of_the_connections_are_the_most_of_one_token_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
