@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from graphrag_mcp.text.terms import content_id, is_cjk, lists_of, tells_topic, without_grammar
 
-VERSION = 15  # another number when the same content would give another hierarchy
+VERSION = 16  # another number when the same content would give another hierarchy
 Edges = Iterable[tuple[str, str, float]]
 Way = tuple[Any, ...]  # the groups of a text unit, coarsest first, whatever these are called
 
@@ -27,6 +27,10 @@ Way = tuple[Any, ...]  # the groups of a text unit, coarsest first, whatever the
 COMMON = 0.4  # terms of a larger share of the text units say nothing (0.1: NMI 0.76, not 0.8)
 MOST_TOPICS = 30  # parts of a community
 LEAST = 0.01  # share of the text units that is a topic; those of smaller ones join the nearest
+# Of the median of the topics at the top: smaller ones are what is left of several, and join the nearest. NMI of 668
+# news articles with 0, 0.25, 0.4, 0.6: 0.819, 0.825, 0.867, 0.867 (mean of four seeds); of 1,186 others 0.811, 0.822,
+# 0.864, 0.864; of 1,000 Chinese ones 0.836, 0.842, 0.845, 0.845.
+MIXED = 0.5
 SAME = 0.85  # share of a community above which a part is no part but the same again
 # Modularity of a division below the top: few text units reach 0.3 by chance, of SURE 0.2 is enough.
 CLEAR, ENOUGH, SURE = 0.3, 0.2, 150
@@ -359,6 +363,8 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
     large = np.argsort(-sizes, kind="stable")[:MOST_TOPICS]
     large = large[sizes[large] >= max(3 if top else 2, LEAST * len(sample))]
+    if top and len(whole := large[sizes[large] >= MIXED * np.median(sizes[large])]) > 1:
+        large = whole  # a topic of its own inside the nearest, where it is one
     clear = CLEAR if len(found) < SURE else ENOUGH
     if len(large) < 2 or (not top and quality < clear):
         return [units]
