@@ -20,7 +20,7 @@ from graphrag_mcp.notes.folder import undone as undone_files
 from graphrag_mcp.notes.writing import linked
 from graphrag_mcp.query.note_sources import check_of
 from graphrag_mcp.server import build_server
-from graphrag_mcp.settings import Settings, of_tenant
+from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.links import read_links
 from graphrag_mcp.tools.notes import Note, write
 from graphrag_mcp.types import IndexRequest
@@ -357,12 +357,6 @@ def test_a_folder_outside_of_the_roots_stops_the_start(root: Path, tmp_path: Pat
         ended = run_cli("serve", "--home", tmp_path / "home", "--root", root, "--notes", folder)
         assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
         assert "the folder of notes" in ended.stderr and "--notes" in ended.stderr
-
-
-def test_each_tenant_has_its_notes(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path / "home", roots=(tmp_path / "docs",), notes=str(tmp_path / "docs" / "notes"))
-    assert of_tenant(settings, "ada").notes == str(tmp_path / "docs" / "ada" / "notes")
-    assert of_tenant(Settings(home=tmp_path, roots=(tmp_path,)), "ada").notes == ""
 
 
 @contextmanager
