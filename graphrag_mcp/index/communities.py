@@ -363,7 +363,7 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     sizes = np.bincount(labels[labels >= 0]) if found else np.zeros(0, np.int64)
     large = np.argsort(-sizes, kind="stable")[:MOST_TOPICS]
     large = large[sizes[large] >= max(3 if top else 2, LEAST * len(sample))]
-    if top and len(whole := large[sizes[large] >= MIXED * np.median(sizes[large])]) > 1:
+    if top and len(large) and len(whole := large[sizes[large] >= MIXED * np.median(sizes[large])]) > 1:
         large = whole  # a topic of its own inside the nearest, where it is one
     clear = CLEAR if len(found) < SURE else ENOUGH
     if len(large) < 2 or (not top and quality < clear):

@@ -152,4 +152,6 @@ class Evidence:
         if len(lows) == 2 and all(usual) and lows[1].isdigit():
             return False  # Figure 2
         shown = self.inside[phrase.form] or self.subject[phrase.form] > 1
-        return bool(shown or not (phrase.opening and usual[0]))  # Exploring Japan
+        if phrase.opening and usual[0] and not shown:
+            return kind == "person"  # Peter Dahlgren, not Exploring Japan
+        return True
