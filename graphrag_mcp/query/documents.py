@@ -116,24 +116,27 @@ def list_documents(
     result.total = sum(len(listed.lines) for listed in lists)
     result.more = result.total - sum(taken)
     result.truncated = result.more > 0
-    result.next_cursor = write(taken) if result.more else ""
+    if taken == [*offsets]:  # another page like this one would have no line either
+        result.hint = joined(result.hint, f"A line needs more than max_tokens={max_tokens}." if result.more else "")
+    elif result.more:
+        result.next_cursor = write(taken)
     return finish(result, budget)
 
 
 def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[int]:
     """Add to the page what has room of the lists, in equal shares: up to which line each is shown now. Every list
-    has its head, so that a small page counts the documents of many subjects, and the page at least one line. A list
-    of which an earlier page had all is left out."""
+    has its head, so that a small page counts the documents of many subjects; a list alone on a page has a line as
+    well. A list of which an earlier page had all is left out."""
     taken, first = list(offsets), not any(offsets)
     pairs = enumerate(zip(lists, offsets, strict=True))
     due = [number for number, (listed, at) in pairs if first or at < len(listed.lines)]
+    page.room -= sum(count_tokens(lists[number].head) + PLACE for number in due)
     for place, number in enumerate(due):
         listed, begin = lists[number], offsets[number]
         part = page.lent(len(due) - place)
-        part.room -= count_tokens(listed.head) + PLACE
         for text in (line() for line in listed.lines[begin:]):
             if not part.add(text):
-                if taken != list(offsets) or len(due) > place + 1:
+                if part.blocks or len(due) > 1:
                     break
                 part.blocks.append(text)
             taken[number] += 1

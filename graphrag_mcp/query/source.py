@@ -36,6 +36,7 @@ NAMES = 100  # ids of a call that are looked up: a name of nothing takes 5 ms
 LISTED = 20  # ids of a call that stand one by one
 THREADS = 3  # documents of which the mails of their thread are named
 CUT = "Texts that end with … go on: open them by id."
+LETTERS = 12  # of an id
 LEAST = 40  # tokens of a beginning: a head and about one sentence
 GAP = 400  # characters of white space and lines of no words that may lie between two passages
 
@@ -148,16 +149,18 @@ def shown(parts: Sequence[Part], notes: Sequence[str], budget: int, options: str
                 break
             call = following
         if count < firsts > 1 and not options:
-            more = "+" if parts[1].turn else ""  # than one passage
-            # Nobody who reads many beginnings opens all of them.
-            short = f'get_source(ids=["{parts[0].item.id}{more}"])'
-            count, parts, room = firsts, [*parts], room_with(short) - count_tokens(CUT)
+            count, first, room = firsts, "", room_with(f'get_source(ids=["{"t" * LETTERS}"])') - count_tokens(CUT)
+            begun = [*parts]
             for number, at in enumerate(order[:firsts]):
-                begun = parts[at].beginning(room // (firsts - number))
-                parts[at] = replace(parts[at], item=begun)
-                room -= cost(begun).tokens
-            call = short if room >= 0 else whole
-            if call == short:
+                item = parts[at].beginning(room // (firsts - number))
+                begun[at] = replace(parts[at], item=item)
+                room -= cost(item).tokens
+                follows = at + 1 < len(parts) and parts[at + 1].turn > 0
+                if not first and (follows or item is not parts[at].item):
+                    first = item.id + "+" * follows
+            parts, call = begun, whole
+            if room >= 0:  # nobody who reads many beginnings opens all of them
+                call = f'get_source(ids=["{first}"])'
                 result.hint = joined(result.hint, CUT)
         result.next_call = call
     chosen = [parts[at] for at in sorted(order[: max(count, 1)])]

@@ -141,7 +141,7 @@ def test_a_small_list_on_many_subjects_counts_the_documents_of_each(crane: Snaps
     found = list_documents(crane, query="Ida Holm, Oskar Lind, barn of Sund, green paint", max_tokens=200)
     heads = [line for line in found.text.splitlines() if re.search("\\d+ (more )?documents?", line)]
     assert [name in head for name, head in zip(["Ida Holm", "Oskar Lind", "barn of Sund", "green paint"], heads, strict=True)]
-    assert found.next_cursor and found.more == found.total - found.text.count("\n- ")
+    assert found.more == found.total - found.text.count("\n- ") > 0 and (found.next_cursor or "needs more" in found.hint)
 
 
 def words(n: int) -> str:
