@@ -371,7 +371,8 @@ def _groups(texts: Texts, units: Any, params: ClusterParams, top: bool) -> list[
     renamed = np.full(len(sizes) + 1, -1)
     renamed[large] = np.arange(len(large))
     labels = _settled(renamed[labels], unit, term, weight, len(large))
-    labels[labels < 0] = 0  # what shares no term with any other goes with most
+    most = np.bincount(labels[labels >= 0]).argmax()
+    labels[labels < 0] = most  # what shares no term with any other goes with most
     groups = [group for label in range(len(large)) if len(group := units[labels == label])]
     return [units] if max(map(len, groups)) > SAME * len(units) and not top else groups
 

@@ -103,7 +103,7 @@ def show(
         if named or not any(each.wide for each in about):
             return _nothing(result, parts, budget)
     result = topic_map.overview(result, parts, page, level=request.level, offset=offset, cursor=cursor)
-    if result.communities or offset:
+    if result.communities:
         return result
     if any(topics.of_level(snapshot, request.level, kept) for _, snapshot, kept in parts):
         of = f" of {len(parts)} corpora" if len(parts) > 1 else ""

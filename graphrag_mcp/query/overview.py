@@ -53,7 +53,9 @@ class Asked:
 def asked(snapshot: Snapshot, query: str) -> Asked:
     """What a question asks. One word alone is searched for where texts hold it, such as "paper"."""
     simplified = query[:QUERY_CHARACTERS].translate(SIMPLIFY)
-    every = query_terms(content_words(_WITHIN.sub(" ", simplified)))
+    others = _WITHIN.sub(" ", simplified)
+    content = content_words(others)
+    every = query_terms(content)
     asking = set(_asking_terms())
     pairs = [(form, stem) for form, stem in pairwise(every) if is_stem(stem, form)]
     asking |= {term for pair in pairs if not asking.isdisjoint(pair) for term in pair}
@@ -62,7 +64,8 @@ def asked(snapshot: Snapshot, query: str) -> Asked:
     found = [term for term in rest if not (stop_word(term) or is_grammar(term))]
     worth, lost = term_worth(snapshot, found)
     unknown = bool(found) and not wide and not worth
-    words = (word.strip(MARKS) for word in query.split() if not _WITHIN.search(word))
+    written = content if content != others else " ".join(word for word in query.split() if not _WITHIN.search(word))
+    words = (word.strip(MARKS) for word in written.split())
     absent = [word for word in words if no_form_occurs(word, worth, set(lost))]
     alone = query.strip(f"{MARKS} ")
     if " " not in alone and (not is_cjk(alone[:1]) or alone in ASKING.split()):

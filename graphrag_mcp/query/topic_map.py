@@ -44,6 +44,8 @@ def overview(
         result.communities += shown
         documents += len(set(topics.count(part[1]).documents.values()))
     result.coverage |= {"documents": documents, "topics": left + offset + len(result.communities)}
+    if not result.communities:  # another page like this one would have no topic either
+        left = 0
     return finished(result, page, left, offset + len(result.communities), cursor)
 
 

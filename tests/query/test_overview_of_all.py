@@ -77,6 +77,10 @@ def test_scored_questions_get_the_map_or_sentences(tmp_path: Path) -> None:
     assert found / (found + len(wrong)) >= 0.95 and found / count >= 0.66, (missed, wrong)
 
 
+def test_a_question_in_chinese_on_the_whole_names_what_is_nowhere(sample: Snapshot) -> None:
+    assert "Nowhere in this corpus: '火星'" in global_search(sample, "关于火星的所有文章", max_tokens=1_500).hint
+
+
 @pytest.mark.parametrize(
     "question",
     ["What is this about?", "What's in here?", "What is this folder about?", "Provide a summary of the notes", "¿De qué trata esta carpeta?", "Give me an overview of this archive", "tldr", "Worum geht es in diesem Ordner?", "这些文件里有什么？", "這些文件主要講什麼？", "主要主题有哪些，各占多少篇"],
