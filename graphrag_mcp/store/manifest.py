@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 FORMAT, WITHOUT_LOGS = 3, 2
 FIRST_LOG = "documents"
 # Bump when the meaning of derived rows changes: the next indexing derives everything again.
-DERIVATION = 30
+DERIVATION = 31
 # the parameter `derivation` while other parameters than those named are taking their place
 IN_PART = "in part"
 KEEP_SECONDS = 600.0  # every generation younger than this stays readable,

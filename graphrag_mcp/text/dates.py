@@ -18,6 +18,7 @@ from graphrag_mcp.text.terms import Patterns, folded, table
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 LINES, HEAD = 6, 100  # first lines of a text, and characters of a line, in which its date is read
 BESIDE = 5  # words beside the date of a title
+_LONGEST = 300  # years of a span; 1500 and 2100 are hours or amounts
 HEADING = re.compile(r"#{1,6}(?=\s)")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 
@@ -66,7 +67,7 @@ _BEFORE = re.compile(
     rf"(?:{_TIME},?\s)?(?:(?i:on|the|am|den|dem|le|du|el)\s)?"
 )
 _AFTER = re.compile(
-    rf"(?:\W*{_WEEKDAY}\W?)?(?:{_TIME})?(?:\s?[-–—]\s?\d\d?:\d\d)?[\W]*(?:{_WEEKDAY}\W*)?(?:[+-]\d{{4}}|(?i:by|von|par|por)\s{_NAME})?"
+    rf"(?:\W*{_WEEKDAY}\W?)?(?:{_TIME})?(?:\s?[-–—]\s?\d\d?:\d\d)?[\W]*(?:{_WEEKDAY}\W*)?(?:(?i:by|von|par|por)\s{_NAME})?"
 )
 _SPEAKER = re.compile(
     rf"(?:{_TIME})?[\s)\]*_]*[-–—]?\s*(?:{_NAME})?(?: (?:wrote|schrieb|a écrit|escribió))?[*_)]*[:：](?:\s|\Z)"
@@ -81,7 +82,7 @@ _APART = re.compile(rf"[,;|(\[–—-]\s*(?:{_TIME}\s*(?:on )?)?\Z")
 
 class Stated(NamedTuple):
     """The characters of a date, and its first and last date as exact as they are said: mostly one and the same.
-    Both are "" for what the calendar does not have, and where the day could be the month."""
+    Both are "" for what the calendar does not have, where the day could be the month, and of a span over _LONGEST."""
 
     start: int
     end: int
@@ -125,7 +126,8 @@ def _said(fields: Mapping[str, str], day_first: bool | None) -> tuple[str, str]:
     last = _iso({**fields, **{name[:-1]: part for name, part in fields.items() if name[-1] == "2"}})
     if first > last and "word2" in fields:  # December to January 2024
         first = _iso({**fields, "y": str(number(fields["y"]) - 1)})
-    return (first, last) if "" < first <= last else ("", "")
+    is_span = "" < first <= last and int(last[:4]) - int(first[:4]) <= _LONGEST
+    return (first, last) if is_span else ("", "")
 
 
 def _iso(fields: Mapping[str, str], day_first: bool | None = None) -> str:

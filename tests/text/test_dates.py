@@ -29,6 +29,7 @@ WRITTEN = [
     ("2024 March", "2024-03"), ("03/2024", "2024-03"), ("März 2024", "2024-03"), ("1868", "1868"),
     ("3/4/2024", ""), ("30 February 2024", ""), ("2024-13", ""), ("2024-02-30", ""), ("March", ""), ("yesterday", ""), ("12", ""),
     ("before 4 March 2024", ""), ("2024-03-04 or 2024-03-05", ""), ("FY2024", ""), ("", ""), ("0000", ""), ("2024-03-04T25:00", ""), ("{{date}}", ""),
+    ("2019-2021", ""), ("Date: 2019-2021", ""), ("2024-0315", ""), ("-2024", ""), ("2024-03-04 -2026", ""), ("Mon Mar 4 09:14:00 2024 +0100", "2024-03-04"),
 ]  # fmt: skip
 
 
@@ -81,6 +82,8 @@ def test_documents_and_filters_take_dates_in_every_usual_form(tmp_path: Path) ->
         found("date>=3/4/2024")
     with pytest.raises(BadInput, match="2024-05-03 or 3 May 2024"):
         found("when=last week")
+    with pytest.raises(BadInput, match="2024-05-03 or 3 May 2024"):
+        found("date=2019-2021")
     lines = [line for line in list_documents(snapshot).text.splitlines() if line.startswith("- [")]
     assert [line.split()[2].rstrip(",") for line in lines[:6]] == [
         "2023-03-04",
@@ -143,6 +146,7 @@ def test_the_name_of_a_file_holds_its_day_in_several_forms() -> None:
         ("About us\nWe sell.\nLast updated: May 3, 2019", "2019-05-03"),
         ("# Shop\n\nPosted on May 3, 2019 by Ana\n\nText\n\n© 12 May 2021", "2019-05-03"),
         ("# Letter\n\nMay 2019\n\nText", "2019-05"),
+        ("# Letter\n\nDate: 2019-2021\n\nText", ""),
         ("# Pier\n\nBy Ulrika Sand, 4 May 2023\n\nThe office is closed on Sunday.", "2023-05-04"),
         ("# Pier\n\nBy Ana Ruiz on December 10th, 2015 at 11:54 am.", "2015-12-10"),
     ],

@@ -43,10 +43,10 @@ def judged(found: list[Interval], meant: str) -> str:
 
 
 def test_sentences_of_five_languages_mean_their_days_and_hardly_one_an_invented_day() -> None:
-    """296 of 422 are right; parts of months, halves, weeks of a year, centuries and vague numbers are not read."""
+    """298 of 424 are right; parts of months, halves, weeks of a year, centuries and vague numbers are not read."""
     score = Counter(judged(days(text, language), meant) for language, text, meant in SET["sentences"])
-    assert sum(score.values()) == 422
-    assert score["right"] >= 294 and score["wrong"] == 0 and score["invented"] <= 4, score
+    assert sum(score.values()) == 424
+    assert score["right"] >= 296 and score["wrong"] == 0 and score["invented"] <= 4, score
 
 
 def test_a_heading_a_turn_or_a_line_that_is_a_date_says_from_when_words_below_it_count() -> None:
