@@ -75,14 +75,16 @@ def person(name: str, address: str) -> str:
 
 def _turned(name: str, address: str = "") -> str:
     """`Holm, Ana (Sales)`, as Exchange writes people, in the order of texts, `Ana Holm (Sales)`, where
-    their address has both names in this order: `Support, Europe` and `King, Jr.` stay as they are. The
-    quotes that Outlook puts around a name are left out."""
+    their address has both names in this order, with all first names or the first alone: `Support, Europe` and
+    `King, Jr.` stay as they are. The quotes that Outlook puts around a name are left out."""
     name = name.strip("\0 ")
     name = name[1:-1] if len(name) > 2 and name[0] == name[-1] == "'" else name
     found = _SURNAME_FIRST.fullmatch(name)
-    if not found or _letters(address.rpartition("@")[0]) != _letters(found["first"] + found["last"]):
+    if not found:
         return name
-    return f"{found['first']} {found['last']}{found['rest'] or ''}"
+    first, last, rest = found.group("first", "last", "rest")
+    in_address = {_letters(first + last), _letters(first.split()[0] + last)}
+    return f"{first} {last}{rest or ''}" if _letters(address.rpartition("@")[0]) in in_address else name
 
 
 def _letters(name: str) -> str:

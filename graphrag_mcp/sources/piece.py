@@ -100,12 +100,15 @@ def tidy(text: str) -> str:
 
 
 def borne(title: str, text: str) -> str:
-    """The title that a file says it has, where a line at the top of its text begins with it: many name another document,
-    or the program that wrote them."""
+    """The title that a file says it has, where the top of its text holds it: many name another document, or the program
+    that wrote them. A title of one word must begin a line, since it could be any word of a sentence."""
     lines = ["".join(line.lstrip("# ").split()).casefold() for line in text[:2_000].split("\n")]
     wanted = "".join(title.split()).casefold()
-    begins = any("".join(lines[at:]).startswith(wanted) for at in range(len(lines)))
-    return title if begins else ""
+    if len(title.split()) > 1:
+        holds = wanted in "".join(lines)
+    else:
+        holds = any("".join(lines[at:]).startswith(wanted) for at in range(len(lines)))
+    return title if holds else ""
 
 
 # Signs of fonts whose bytes are those of Latin letters: Unicode's mapping of Adobe Symbol, and of that of Wingdings
