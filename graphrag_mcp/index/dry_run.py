@@ -125,7 +125,8 @@ def estimate(run: Run, request: IndexRequest, asker: Asker) -> IndexResult:
     rehearsal = _Rehearsal(run, asker)
     if derives_all(run, request):
         again = {*plan.live}
-        note = f"All {len(again)} documents are derived again: settings, models or the release are others."
+        if not request.refresh_answers:  # which derives all of them, too
+            note = f"All {len(again)} documents are derived again: settings, models or the release are others."
     else:
         again = open_units(run)
         kept = vectors.without_others(before, run.models.embedding)

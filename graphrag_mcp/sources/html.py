@@ -45,6 +45,16 @@ QUOTES = 10  # levels of quotations that are written: each is a mark in each lin
 FRAMES = 3  # of frames that hold frames, in the page itself
 TABLES = 50  # tables in cells of tables that are written as such
 LEAST = 0.25  # of a page's text that its main text must be; with less the whole page is taken
+# Elements in which HTML has text alone, though it is the markup of a page (WHATWG HTML, 13.1.2).
+_UNPARSED = frozenset("noembed noframes xmp".split())
+# Comments, scripts and tags. `open` is a quote that does not close: no other follows, or the next one begins the value
+# of another tag. Each alternative takes what it begins, so that the time grows with the length of the page alone.
+_TAGS = re.compile(
+    r"""<!--(?:-?>|.*?(?:--!?>|\Z))|<(script|style)\b[^>]*+>.*?(?:</\1|\Z)
+    |(?P<before><[a-z](?:[^>=]++|=\s*+(?:"(?:[^"<]*+"|[^"]*+"(?=\s|/?>))|'(?:[^'<]*+'|[^']*+'(?=\s|/?>))|(?!["'])))*+)
+    (?:>|\Z|(?P<equals>=\s*+)(?P<open>["']))""",
+    re.I | re.S | re.X,
+)
 _UNSEEN = re.compile(r"display\s*:\s*none")
 _SPACE = re.compile(r"[ \t\n\f]+")
 DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset=["' ]{0,2}([A-Za-z0-9_.:-]{2,40})""", re.I)
@@ -114,7 +124,9 @@ def tree(markup: str) -> Element:
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.HTMLParser(target=_Builder(), encoding="utf-8", huge_tree=True)
-    parser.feed(markup.encode("utf-8", "replace"))
+    # An open quote would take in the rest of the page. As a character of the value it ends with its tag.
+    closed = _TAGS.sub(lambda tag: f"{tag['before']}{tag['equals']}&quot;" if tag["open"] else tag[0], markup)
+    parser.feed(closed.encode("utf-8", "replace"))
     with suppress(etree.LxmlError):  # nothing is in it
         return parser.close()
     return Element("html")
@@ -223,9 +235,10 @@ class _Writer:
                 outer, children = self._inside, [*element]
                 self._begin(element)
                 self._inside = self._of(element)
-                if element.tag == "iframe":
+                if element.tag == "iframe" or element.tag in _UNPARSED:
+                    markup = (element.get("srcdoc") if element.tag == "iframe" else element.text) or ""
                     self._inside = replace(outer, frames=outer.frames + 1)
-                    children = [tree(element.get("srcdoc", ""))] if outer.frames < FRAMES else []
+                    children = [tree(markup)] if outer.frames < FRAMES else []
                 elif element.tag == "math":
                     self._text(formulas.as_text(element))
                     children = []
