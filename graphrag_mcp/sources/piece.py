@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
-from itertools import chain, groupby, islice
+from itertools import accumulate, chain, groupby, islice
 from typing import Any
 
 from graphrag_mcp.sources.decode import ReadError, clean
@@ -101,14 +101,12 @@ def tidy(text: str) -> str:
 
 def borne(title: str, text: str) -> str:
     """The title that a file says it has, where the top of its text holds it: many name another document, or the program
-    that wrote them. A title of one word must begin a line, since it could be any word of a sentence."""
+    that wrote them. A title of one word must begin or end a line, since it could be any word of a sentence."""
     lines = ["".join(line.lstrip("# ").split()).casefold() for line in text[:2_000].split("\n")]
     wanted = "".join(title.split()).casefold()
-    if len(title.split()) > 1:
-        holds = wanted in "".join(lines)
-    else:
-        holds = any("".join(lines[at:]).startswith(wanted) for at in range(len(lines)))
-    return title if holds else ""
+    several, bounds = len(title.split()) > 1, {0, *accumulate(map(len, lines))}
+    places = (one.span() for one in re.finditer(re.escape(wanted), "".join(lines)))
+    return title if any(several or bounds.intersection(place) for place in places) else ""
 
 
 # Signs of fonts whose bytes are those of Latin letters: Unicode's mapping of Adobe Symbol, and of that of Wingdings
