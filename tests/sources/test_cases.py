@@ -66,14 +66,19 @@ def said(path: Path) -> str:
     except ReadError as error:
         return f"ERROR {error}"
     parts = [
-        "\n".join([one.title, one.text, str(one.metadata), *(f"at {name}" for _, name in one.places)]) for one in found
+        "\n".join(
+            [one.title, one.text, str(one.metadata), *(f"at {name}" for _, name in one.places)]
+        )
+        for one in found
     ]
     return "\n".join([*parts, *(f"NOT READ {one.name}: {one.reason}" for one in not_read)])
 
 
 def wrong(text: str, wanted: list[str]) -> list[str]:
     return [
-        one for one in wanted if (one[1:] in text) == one.startswith("!") and (one.startswith("!") or one not in text)
+        one
+        for one in wanted
+        if (one[1:] in text) == one.startswith("!") and (one.startswith("!") or one not in text)
     ]
 
 
@@ -101,9 +106,7 @@ On Mon, 4 Mar 2024, Lena Holt wrote:
 """
 RTF = rb"{\rtf1\ansi\ansicpg1252{\fonttbl{\f0 Arial;}}{\*\generator x;}Gr\'fc\'dfe an \u29579?\u24314? Holt.\par\trowd Item\cell Price\cell\row\trowd Steel\cell 210\cell\row\pard End.\par}"
 ICS = "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:7\nSUMMARY:Launch of\n  the ferry\nDTSTART:20240506T090000Z\nDTEND;TZID=Europe/Brussels:20240506T113000\nLOCATION:Ostend\\, quay 4\nATTENDEE;CN=Ana Holm:mailto:ana@x.org\nEND:VEVENT\nEND:VCALENDAR\n"
-VCF = (
-    "BEGIN:VCARD\nVERSION:2.1\nFN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:J=C3=B6rg Kolb\nORG:Brandt;Pumps\nEND:VCARD\n"
-)
+VCF = "BEGIN:VCARD\nVERSION:2.1\nFN;ENCODING=QUOTED-PRINTABLE;CHARSET=UTF-8:J=C3=B6rg Kolb\nORG:Brandt;Pumps\nEND:VCARD\n"
 SRT = "1\n00:00:01,000 --> 00:00:02,000\n<i>ANA:</i> We lost\n\n2\n00:00:02,000 --> 00:00:03,000\nthe pump.\n"
 ODT = (
     '<office:document-content xmlns:office="o" xmlns:text="t" xmlns:table="b" xmlns:dc="d"><office:body><office:text>'
@@ -190,7 +193,7 @@ NAMES = f'{ODF} xmlns:svg="s" xmlns:x="x" xmlns:style="y"'
 def odf(kind: str, body: str, styles: str = "", end: str = "</office:document-content>") -> bytes:
     """An OpenDocument file with a chart in it. `end`: of the chart."""
     chart = "<table:table><table:table-row><table:table-cell><text:p>East</text:p></table:table-cell><table:table-cell/></table:table-row>"
-    chart = f"{chart}<table:table-row><table:table-cell/><table:table-cell><text:p>19.2</text:p></table:table-cell></table:table-row></table:table>"
+    chart = f'{chart}<table:table-row><table:table-cell/><table:table-cell><text:p>19.2</text:p></table:table-cell></table:table-row></table:table>'
     return packed(**{
         "content.xml": f"<office:document-content {NAMES}><office:styles>{styles}</office:styles><office:body><office:{kind}>{body}</office:{kind}></office:body></office:document-content>",
         "Object 1/content.xml": f"<office:document-content {NAMES}><text:p>Sales by region</text:p>{chart}{end}",
@@ -209,9 +212,9 @@ LETTER = (
 )
 GRID = "<table:table><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell></table:table-row><table:table-row><table:table-cell><text:p>B</text:p></table:table-cell></table:table-row></table:table>"
 BOXES = (
-    f"<text:p>Tide<draw:frame><draw:text-box>{GRID}</draw:text-box></draw:frame> rose<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>In May.</text:p></text:note-body></text:note>.</text:p>"
+    f'<text:p>Tide<draw:frame><draw:text-box>{GRID}</draw:text-box></draw:frame> rose<text:note><text:note-citation>1</text:note-citation><text:note-body><text:p>In May.</text:p></text:note-body></text:note>.</text:p>'
     '<text:list><text:list-item><text:h text:outline-level="2">Scope</text:h></text:list-item></text:list>'
-    "<text:p>End<office:annotation><text:p>Ask<text:s/>Tom<text:line-break/>now</text:p><text:list><text:list-item><text:p>one</text:p></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list></office:annotation>.</text:p>"
+    '<text:p>End<office:annotation><text:p>Ask<text:s/>Tom<text:line-break/>now</text:p><text:list><text:list-item><text:p>one</text:p></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list></office:annotation>.</text:p>'
 )
 VALUES = (
     f'<table:table table:name="S"><table:shapes>{CHART}</table:shapes><table:table-row><table:table-cell><text:p>A</text:p></table:table-cell><table:table-cell>{REMARK}<text:p>5</text:p>{SHIP}</table:table-cell></table:table-row>'
@@ -230,26 +233,13 @@ NOTES_RTF = (
     rb"\trowd\cellx1\cellx2\pard\intbl {Left {in1\nestcell in2\nestcell{\*\nesttableprops\trowd\nestrow}}\cell Right\cell}\pard{\trowd\cellx1\cellx2\row}\pard\intbl {Under\cell it\cell}\pard\intbl{\trowd\cellx1\cellx2\row}\pard End.\par}"
 )
 THIRD = '{"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [{"cell_type": "code", "language": "julia", "input": "x", "outputs": [{"output_type": "pyerr", "ename": "NameError", "evalue": "x is missing"}, {"output_type": "pyout", "latex": "$a$", "text": "b"}, {"output_type": "pyout", "html": "<table><tr><td>9<td>8</table>", "text": "t"}]}]}]}'
-MIXED = (
-    "<p>The <b><i>Tern</i></b>, a ship, sank near <place ref='x1'>Emden<lb n='3'/>harbour</place>.</p><q><k>one</k></q>"
-)
+MIXED = "<p>The <b><i>Tern</i></b>, a ship, sank near <place ref='x1'>Emden<lb n='3'/>harbour</place>.</p><q><k>one</k></q>"
 
 
 JP = "横浜港の防波堤は三百メートルです。\n"
-RAW_JP = (
-    b"From: y@x.jp\nSubject: "
-    + "見積り".encode("iso2022_jp")
-    + b"\nContent-Type: text/plain; charset=x-unknown\n\n"
-    + JP.encode("iso2022_jp")
-)
+RAW_JP = b"From: y@x.jp\nSubject: " + "見積り".encode("iso2022_jp") + b"\nContent-Type: text/plain; charset=x-unknown\n\n" + JP.encode("iso2022_jp")
 INNER = base64.encodebytes(b"From: Tom Reed <tom@x.org>\nSubject: Old offer\n\nThe crane costs 99,000 euros.\n")
-BASE64_MAIL = (
-    b'From: a@x.org\nSubject: Fwd\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n'
-    + INNER
-    + b"--b--\n"
-)
-
-
+BASE64_MAIL = b'From: a@x.org\nSubject: Fwd\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n' + INNER + b"--b--\n"
 def quoted_mail(inner: bytes) -> bytes:
     """A mail with a mail in it that is labelled as quoted-printable."""
     head = b'From: a@x.org\nSubject: Fwd\nContent-Type: multipart/mixed; boundary="b"\n\n--b\nContent-Type: message/rfc822\n'
@@ -264,23 +254,9 @@ MILLIONS = {"S": {(0, 0): (12_345_678.0, 164), (0, 1): (-1_500.0, 165)}}
 HEAD = "From: Oskar Wilde <oskar@x.org>\nTo: Lena Holt <lena@x.org>\nSubject: Re: The pump\nMessage-ID: <b@x>\nIn-Reply-To: <a@x>\n"
 PAGE = "MIME-Version: 1.0\nContent-Type: text/html; charset=utf-8\n\n"
 _RUN = "<w:r>{}<w:t>{}</w:t></w:r>"
-_ABOVE, _BELOW = (
-    '<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>',
-    '<w:rPr><w:vertAlign w:val="subscript"/></w:rPr>',
-)
+_ABOVE, _BELOW = ('<w:rPr><w:vertAlign w:val="superscript"/></w:rPr>', '<w:rPr><w:vertAlign w:val="subscript"/></w:rPr>')
 _SYMBOL = '<w:rPr><w:rFonts w:ascii="Symbol" w:hAnsi="Symbol"/></w:rPr>'
-_RUNS = [
-    (_SYMBOL, "D"),
-    ("", " of 5 "),
-    (_SYMBOL, "\uf06d"),
-    ("", "m. Revenue 410"),
-    (_ABOVE, "1"),
-    (_ABOVE, "2"),
-    ("", " and H"),
-    (_BELOW, "2"),
-    ("", "O m"),
-    (_ABOVE, "2"),
-]
+_RUNS = [(_SYMBOL, "D"), ("", " of 5 "), (_SYMBOL, "\uf06d"), ("", "m. Revenue 410"), (_ABOVE, "1"), (_ABOVE, "2"), ("", " and H"), (_BELOW, "2"), ("", "O m"), (_ABOVE, "2")]
 WORD_RAISED = hostile_archives.packed(
     "docx",
     '<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"><w:body><w:p>'
@@ -324,19 +300,14 @@ TWO = [(3, "Item", "Cost"), (4, "Tar", "5"), (8, "Name", "Age"), (9, "Ann", "30"
 
 
 def _word(body: str, numbering: str = "", styles: str = "") -> bytes:
-    more = {
-        "word/numbering.xml": f"<w:numbering {_WORD}>{numbering}</w:numbering>",
-        "word/styles.xml": f"<w:styles {_WORD}>{styles}</w:styles>",
-    }
+    more = {"word/numbering.xml": f"<w:numbering {_WORD}>{numbering}</w:numbering>", "word/styles.xml": f"<w:styles {_WORD}>{styles}</w:styles>"}
     return hostile_archives.packed(
         "docx", f'<w:document {_WORD} xmlns:m="{_M}"><w:body>{body}</w:body></w:document>', **more if numbering else {}
     )
 
 
 def _clause(text: str, level: int, style: str = "") -> str:
-    of = (
-        f'<w:pStyle w:val="{style}"/>' if style else f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr>'
-    )
+    of = f'<w:pStyle w:val="{style}"/>' if style else f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr>'
     return f"<w:p><w:pPr>{of}</w:pPr>{_RUN.format('', text)}</w:p>"
 
 
@@ -378,12 +349,8 @@ def _linked_tar() -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
         for name, kind, target, data in (
-            ("in/a.txt", tarfile.REGTYPE, "", b"Sold 42.\n"),
-            ("hard.csv", tarfile.LNKTYPE, "in/a.txt", b""),
-            ("twice.txt", tarfile.LNKTYPE, "hard.csv", b""),
-            ("lost.txt", tarfile.LNKTYPE, "b.txt", b""),
-            ("soft.txt", tarfile.SYMTYPE, "in/a.txt", b""),
-            ("last.txt", tarfile.REGTYPE, "", b"The last. " * 300),
+            ("in/a.txt", tarfile.REGTYPE, "", b"Sold 42.\n"), ("hard.csv", tarfile.LNKTYPE, "in/a.txt", b""), ("twice.txt", tarfile.LNKTYPE, "hard.csv", b""),
+            ("lost.txt", tarfile.LNKTYPE, "b.txt", b""), ("soft.txt", tarfile.SYMTYPE, "in/a.txt", b""), ("last.txt", tarfile.REGTYPE, "", b"The last. " * 300),
         ):
             entry = tarfile.TarInfo(name)
             entry.type, entry.linkname, entry.size = kind, target, len(data)
@@ -400,14 +367,7 @@ def _packed(data: bytes, name: bytes = b"") -> bytes:
 def _sparse(name: bytes, size: int) -> bytes:
     """The header of a file of so many zeros in a tar, of which none is stored (format of GNU)."""
     header = bytearray(512)
-    for at, value in (
-        (0, name),
-        (124, b"%011o\0" % 0),
-        (148, b" " * 8),
-        (156, b"S"),
-        (257, b"ustar  \0"),
-        (483, b"%011o\0" % size),
-    ):
+    for at, value in ((0, name), (124, b"%011o\0" % 0), (148, b" " * 8), (156, b"S"), (257, b"ustar  \0"), (483, b"%011o\0" % size)):
         header[at : at + len(value)] = value
     header[148:155] = b"%06o\0" % sum(header)
     return bytes(header)
@@ -421,10 +381,7 @@ def _row(number: int, *cells: str | int) -> str:
 
 
 LONG_SHEET = sheet(
-    _row(1, "City", "People")
-    + "".join(_row(row, f"Town {row}", row) for row in range(2, 250))
-    + _row(260, "River", "Length")
-    + _row(261, "Aare", 9)
+    _row(1, "City", "People") + "".join(_row(row, f"Town {row}", row) for row in range(2, 250)) + _row(260, "River", "Length") + _row(261, "Aare", 9)
 )
 LINKED_SHEET = hostile_archives.packed(
     "xlsx",
@@ -438,35 +395,15 @@ def _attribute(tag: int, data: bytes) -> bytes:
     return struct.pack("<BHHI", 2, tag, 6, len(data)) + data + struct.pack("<H", sum(data) % 65_536)
 
 
-TNEF = (
-    struct.pack("<IH", 0x223E9F78, 1)
-    + _attribute(0x9002, bytes(14))
-    + _attribute(0x8010, "Pläne für Öl.txt\0".encode("cp1252"))
-    + _attribute(0x800F, b"The plan is 42.\n")
-)
+TNEF = struct.pack("<IH", 0x223E9F78, 1) + _attribute(0x9002, bytes(14)) + _attribute(0x8010, "Pläne für Öl.txt\0".encode("cp1252")) + _attribute(0x800F, b"The plan is 42.\n")
 LONG_NAME = "Plan of the mill.csv\0".encode("utf-16-le")
-TNEF += (
-    _attribute(0x9002, bytes(14))
-    + _attribute(0x8010, b"PLANOF~1.CSV\0")
-    + _attribute(
-        0x9005,
-        struct.pack("<IHHII", 2, 0x1F, 0x3707, 1, len(LONG_NAME))
-        + LONG_NAME
-        + struct.pack("<HHII", 0x0102, 0x3701, 1, 15)
-        + b"Name,Age\nEva,5\n",
-    )
-)
+TNEF += _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"PLANOF~1.CSV\0") + _attribute(0x9005, struct.pack("<IHHII", 2, 0x1F, 0x3707, 1, len(LONG_NAME)) + LONG_NAME + struct.pack("<HHII", 0x0102, 0x3701, 1, 15) + b"Name,Age\nEva,5\n")
 
 
 def _winmail(data: bytes, text: bytes = b"") -> bytes:
     """A mail with what Outlook packs, below a text."""
     head = b"Subject: Plan\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Type: text/plain\n\n" + text
-    return (
-        head
-        + b"\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n"
-        + base64.encodebytes(data)
-        + b"--b--\n"
-    )
+    return head + b"\n--b\nContent-Type: application/ms-tnef; name=winmail.dat\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(data) + b"--b--\n"
 
 
 def _properties(kind: int, tag: int, value: bytes) -> bytes:
@@ -474,31 +411,9 @@ def _properties(kind: int, tag: int, value: bytes) -> bytes:
 
 
 SIGNED_TNEF = struct.pack("<IH", 0x223E9F78, 1)
-BODY_TNEF = (
-    SIGNED_TNEF
-    + _attribute(0x9007, struct.pack("<II", 1252, 0))
-    + _attribute(0x800C, "The crane in Köln is sold. Ask Ana.\0".encode("cp1252"))
-)
-INNER_TNEF = (
-    SIGNED_TNEF
-    + _attribute(0x8004, b"Old offer\0")
-    + _attribute(0x8005, struct.pack("<7H", 2024, 5, 6, 9, 30, 0, 1))
-    + _attribute(
-        0x9003,
-        _properties(0x0102, 0x1009, compress(rb"{\rtf1\ansi The dock in K\'f6ln.\par}"))
-        + b"".join(
-            _properties(0x1F, tag, f"{text}\0".encode("utf-16-le"))[4:]
-            for tag, text in ((0x0C1A, "Bo Lind"), (0x0C1F, "/O=X/CN=BO"))
-        ),
-    )
-    + TNEF[6:]
-)
-OUTER_TNEF = (
-    SIGNED_TNEF
-    + _attribute(0x9002, bytes(14))
-    + _attribute(0x8010, b"Old offer\0")
-    + _attribute(0x9005, _properties(0x0D, 0x3701, bytes(16) + INNER_TNEF))
-)
+BODY_TNEF = SIGNED_TNEF + _attribute(0x9007, struct.pack("<II", 1252, 0)) + _attribute(0x800C, "The crane in Köln is sold. Ask Ana.\0".encode("cp1252"))
+INNER_TNEF = SIGNED_TNEF + _attribute(0x8004, b"Old offer\0") + _attribute(0x8005, struct.pack("<7H", 2024, 5, 6, 9, 30, 0, 1)) + _attribute(0x9003, _properties(0x0102, 0x1009, compress(rb"{\rtf1\ansi The dock in K\'f6ln.\par}")) + b"".join(_properties(0x1F, tag, f"{text}\0".encode("utf-16-le"))[4:] for tag, text in ((0x0C1A, "Bo Lind"), (0x0C1F, "/O=X/CN=BO")))) + TNEF[6:]
+OUTER_TNEF = SIGNED_TNEF + _attribute(0x9002, bytes(14)) + _attribute(0x8010, b"Old offer\0") + _attribute(0x9005, _properties(0x0D, 0x3701, bytes(16) + INNER_TNEF))
 
 
 OWN: dict[str, tuple[bytes, list[str]]] = {
@@ -594,7 +509,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "deleted.rtf": (rb"{\rtf1 {\info{\title in}}Words in it{\deleted x{\footnote gone}}{\v{\*\atnauthor Tom}{\*\annotation gone}} stay{\footnote kept}{\*\annotation too}.\par}", ["\nWords in it stay.\n\nNote 1: kept\n\nComment: too\n", "!in\nWords"]),
     "titled.rtf": (rb"{\rtf1 {\info{\title Annual Review}}REPORT 2024: Annual Review\par It rose.\par}", ["Annual Review\nREPORT 2024", "!: Annual Review\nREPORT"]),
     "titled-lines.rtf": (rb"{\rtf1 {\info{\title Annual Review 2024}}The Annual\par Review 2024\par}", ["Annual Review 2024\nThe Annual\n"]),
-    "titled-word.rtf": (b"{\\rtf1 {\\info{\\title \\u24180?\\u25253?}}2024\\u24180?\\u25253?\\par Red.\\par}", ["年报\n2024年报\n", "!2024年报\n2024"]),
+    "titled-word.rtf": (rb"{\rtf1 {\info{\title \u24180?\u25253?}}2024\u24180?\u25253?\par Red.\par}", ["年报\n2024年报\n", "!2024年报\n2024"]),
     "tables.rtf": (rb"{\rtf1 \trowd A\cell\row{\header Head\par}\trowd {Ost,\nestcell{\*\nesttableprops\nestrow}}\cell\row{\pict 00}\trowd B\cell\row}", ["| A |\n| Ost,; |\n\n| B |\n\nHead\n"]),
     "third.error.ipynb": (THIRD.encode(), ["```julia\nx", "NameError: x is missing", "$a$", "| 9 | 8 |"]),
     "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
@@ -741,12 +656,7 @@ def test_lines_of_cards_without_a_charset_are_decoded_together() -> None:
     first, *_ = pieces = list(cards(card * 50, "vcf"))
     assert len(pieces) == 50 and first.text == "name: 张三李\nnote: café in München\n"
     assert calls(lambda: list(cards(card * 50, "vcf")), "detect_all") == 1
-    (piece,) = cards(
-        b"BEGIN:VCARD\nFN;CHARSET=UTF-8:Ana\nNOTE:\x81\x8d\xff\x00\x01\x8f\xff\nTITLE:"
-        + b"Head of pumps " * 60
-        + b"\nEND:VCARD\n",
-        "vcf",
-    )
+    (piece,) = cards(b"BEGIN:VCARD\nFN;CHARSET=UTF-8:Ana\nNOTE:\x81\x8d\xff\x00\x01\x8f\xff\nTITLE:" + b"Head of pumps " * 60 + b"\nEND:VCARD\n", "vcf")
     assert "name: Ana\n" in piece.text and "title: Head of pumps" in piece.text
 
 
