@@ -11,7 +11,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, one_line, passage_alias
 from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context
-from graphrag_mcp.query.pages import Pages, document_of, pages, stem_of
+from graphrag_mcp.query.pages import Pages, documents_of, pages, stem_of
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources import links as written
 from graphrag_mcp.sources.ocr import PICTURES
@@ -163,7 +163,7 @@ def explore(
             result.state, head = "not_found", f"{head} Tags: {known or 'none'}."
         sections = [Section("Documents", _items(snapshot, tagged, "source"), 1.0, into="edges")]
     else:
-        number = found.pages.number[document_of(snapshot, start)]
+        number = found.pages.number[documents_of(snapshot, start)[0]]
         result.start, title, uri = name[number]
         head = f"# {one_line(title, 120)} ({result.start}, {uri})\n{counts_of(found, number) or 'No links'}."
         into = found.into(number) if direction != "out" else []

@@ -92,6 +92,8 @@ def add(
         if page.add(text, [cited]):
             shown.add(notes.pop(0).key)
             room -= price
+            if beside:
+                page.room = min(page.room, rest)
     for note in notes[:named] if beside or room > 0 else ():
         for hit in note.hits():
             page.add(render.line_of(hit, worth), hit.cited(render.sentence_of(hit, worth)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from graphrag_mcp import plugins
 from graphrag_mcp.packing.budget import one_line, passage_alias
 from graphrag_mcp.query import digests, links, summaries, threads
-from graphrag_mcp.query.pages import document_of
+from graphrag_mcp.query.pages import documents_of
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -19,13 +19,15 @@ from graphrag_mcp.text.terms import Lines, counted
 def outline(snapshot: Snapshot, asked: str) -> tuple[str, list[str], str]:
     """What stands above the outline of a document, its lines, and a hint. The document is `asked` for by
     id, uri, title or file. Each heading has an id that `get_source` takes."""
-    id = document_of(snapshot, asked)
+    id, *others = documents_of(snapshot, asked)
     fact = documents(snapshot)[id]
     alias, uri = fact.alias, fact.uri
     (text,) = values_of(snapshot.by_key("documents", [id], "id", ["text"])["text"])
     columns = ["id", "n", "part", "parts", "position", "text"]
     rows = snapshot.by_key("passages", [id], "document_id", columns).to_pylist()
     head = f"[{alias}] {one_line(fact.title, 120)} ({uri}): {len(text):,} characters, {counted(len(rows), 'passages')}."
+    if others:
+        head += f" {len(others) + 1} documents have this name: list_documents gives their ids."
     plugged = plugins.outline(uri, text)
     if plugged and (parts := plugged.parts()):
         lines = _parts(alias, text, parts)

@@ -107,20 +107,23 @@ class Pages:
         as_good = near >= 0 and self._order(near, path)[:2] == self._order(first, path)[:2]
         return near if as_good else first
 
+    def named(self, path: str) -> set[int]:
+        """The documents with this path at the end of theirs, else those with this alias."""
+        end = f"/{path.casefold()}"
+        found = {
+            number
+            for number in self.by_name.get(_name(end), ())
+            for spelling in _spellings(self.paths[number])
+            if f"/{spelling.casefold()}".endswith(end)
+        }
+        return found or set(self.by_alias.get(path.casefold(), ()))
+
     def _ending(self, path: str) -> dict[str, int]:
-        """Of the documents with this path at the end of theirs, else those with this alias, the best one in each
-        folder or below it; "" for all. A name such as README is that of thousands, with thousands of links."""
+        """Of the documents that are `named` so the best one in each folder or below it; "" for all. A name such as
+        README is that of thousands, with thousands of links."""
         if path not in self.ended:
-            end = f"/{path.casefold()}"
-            found = {
-                number
-                for number in self.by_name.get(_name(end), ())
-                for spelling in _spellings(self.paths[number])
-                if f"/{spelling.casefold()}".endswith(end)
-            }
-            found = found or set(self.by_alias.get(path.casefold(), ()))
             best: dict[str, int] = {}
-            for number in sorted(found, key=lambda number: self._order(number, path)):
+            for number in sorted(self.named(path), key=lambda number: self._order(number, path)):
                 parts = self.paths[number].split("/")
                 for depth in range(len(parts)):
                     best.setdefault("/".join(parts[:depth]), number)
@@ -153,20 +156,21 @@ def pages(snapshot: Snapshot) -> Pages:
     return Pages(uris, names, folders(snapshot), renames.read(snapshot.manifest.sources))
 
 
-def document_of(snapshot: Snapshot, asked: str) -> str:
-    """The content id of the document that an id, uri, path, name, alias or title means. NotFound."""
+def documents_of(snapshot: Snapshot, asked: str) -> list[str]:
+    """The content ids of the documents that an id, uri, path, name, alias or title means: first the one that a link
+    with this name leads to, then the others that have it as their name or title. NotFound."""
     folded, facts = asked.casefold(), documents(snapshot)
     for id, fact in facts.items():
         if folded in (fact.alias, id, fact.uri.casefold()):
-            return id
-    # A name means the page that a link with this name leads to, before a document with such a title.
-    known = pages(snapshot)
-    titled = [known.number[id] for id, fact in facts.items() if folded == fact.title.casefold()]
-    number = known.find(asked.strip("[]"))
-    if number < 0 and not titled:
+            return [id]
+    known, name = pages(snapshot), asked.strip("[]")
+    titled = {known.number[id] for id, fact in facts.items() if folded == fact.title.casefold()}
+    first = known.find(name)
+    if first < 0 and not titled:
         what = f"there is no document {one_line(asked, 80)!r}"
         raise NotFound(what, "list_documents gives the ids of all")
-    return known.ids[number if number >= 0 else min(titled)]
+    every = sorted(titled | known.named(path_of(name)) | ({first} - {-1}))
+    return [known.ids[number] for number in sorted(every, key=lambda number: number != first)]
 
 
 def path_of(uri: str) -> str:

@@ -54,6 +54,6 @@ def _threads(snapshot: Snapshot) -> dict[str, list[Document]]:
         threads.setdefault(root(name), []).append(fact)
     found: dict[str, list[Document]] = {}
     for thread in threads.values():
-        thread.sort(key=lambda fact: fact.order)
+        thread.sort(key=lambda fact: (fact.moment, fact.uri))  # a first mail may have no date
         found |= {fact.id: thread for fact in thread if len(thread) > 1}
     return found

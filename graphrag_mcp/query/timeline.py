@@ -43,7 +43,8 @@ class Statement:
     own: bool
 
     def names(self, forms: Sequence[str]) -> bool:
-        return any(form in self.item.text for form in forms)
+        text = self.item.text.casefold()
+        return any(form.casefold() in text for form in forms)
 
 
 def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from graphrag_mcp.explorer.texts import document
@@ -68,3 +70,14 @@ def test_source_outline_and_explorer_name_the_thread(snapshot: Snapshot) -> None
 def test_a_mail_in_a_list_is_told_by_its_text_and_not_by_its_subject(snapshot: Snapshot) -> None:
     listed = documents.list_documents(snapshot, query="board accepts").text
     assert ": The board accepts 402,000 euros." in listed and "Subject" not in listed
+
+
+def test_a_first_mail_without_a_date_is_first(tmp_path: Path) -> None:
+    mail = "From: Henrik Vos <h@x>\nSubject: {}\nMessage-ID: <{}@x>\n{}\nThe pilot boat Skua is for sale.\n"
+    (tmp_path / "z.eml").write_text(mail.format("Offer", "offer", ""))
+    (tmp_path / "a.eml").write_text(
+        mail.format("Answer", "answer", "In-Reply-To: <offer@x>\nDate: Mon, 05 Mar 2024 09:00:00 +0000\n")
+    )
+    index_documents(tmp_path / "c", IndexRequest(paths=(str(tmp_path),)), Settings(home=tmp_path))
+    found = open_snapshot(tmp_path / "c")
+    assert " is 1 of 2 in a thread: " in threads.position(found, str(numbered(found, "z")["id"]))

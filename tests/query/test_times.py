@@ -281,6 +281,13 @@ def test_sentences_under_a_filter_on_when_are_those_that_speak_of_the_day(tmp_pa
     assert of_one.total == 1 and "broken on 7 August 2023" in of_one.text, of_one.text
 
 
+def test_statements_of_an_entity_are_those_that_write_its_name_in_other_letters_too(tmp_path: Path) -> None:
+    said = "# Crew\n\nSAMUEL IVERSEN left the harbour in May 2019. SAMUEL IVERSEN sailed to Orl. Samuel Iversen came in June 2020. The pier was built in July 2021."
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(said, "crew", "Crew"),)), Settings(home=tmp_path))
+    found = list_documents(open_snapshot(tmp_path / "c"), by="statement", filters=["entity=Samuel Iversen"]).text
+    assert "May 2019" in found and "Samuel Iversen came in June 2020." in found and "July 2021" not in found, found
+
+
 def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tmp_path: Path) -> None:
     names = ["Tobias Fenn", "Marta Quill", "Jonas Abel", "Lena Marsh"]
     texts = [InlineText(f"# Doc {n}\n\nOn 3 March 2023 {name} resigned from Harbour Trust in Kiel.", f"d{n}") for n, name in enumerate(names)]

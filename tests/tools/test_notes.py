@@ -668,6 +668,22 @@ def test_a_note_that_answers_stands_first_and_whole_and_takes_no_place_of_a_docu
     assert "4 notes apart" in call.good("list_documents")["text"]
 
 
+def test_passages_beside_a_note_whose_sources_are_as_they_were_are_short(call: Caller, root: Path) -> None:
+    for number in range(6):
+        words = (
+            f"The signal lamp failed in week {number}. "
+            + f"Its glass {number} was sent to the yard and came back. " * 20
+        )
+        (root / f"log {number}.md").write_text(f"# Log {number}\n\n{words}\n", "utf-8")
+    indexed(call)
+    asked = {"query": "When did the signal lamp fail?"}
+    before = call.good("search_text", **asked)["tokens"]
+    id = found_id(call, "failed in week 3")
+    call.good("write_note", title="When did the signal lamp fail?", text=f"The signal lamp failed in week 3 [{id}].")
+    shown = call.good("search_text", **asked)
+    assert "1 source, unchanged" in shown["text"] and shown["tokens"] < before / 2, (before, shown["text"])
+
+
 def test_a_note_longer_than_a_result_is_cut_and_says_where_the_rest_is(call: Caller) -> None:
     text = "The mast was tarred again in spring.\n\n" * 600
     made = call.good("write_note", title="When was the mast tarred?", text=text)
