@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -29,10 +30,13 @@ _GAP = _HEADINGS | frozenset("p table ul ol dl pre blockquote section article di
 _AROUND = frozenset(("header", "footer", "aside"))
 _MAIN = frozenset(("main", "article"))
 _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
-# Elements whose text is not shown: of a ruby annotation the text that it is of is read.
-_UNREAD = frozenset("button canvas datalist noscript rp rt script style template title".split())
-# Elements of SVG whose text is shown, and those of which nothing is (SVG 2, 5.2).
-_DRAWN = frozenset(("text", "foreignobject"))
+# Elements whose text is not shown.
+_UNREAD = frozenset("button canvas datalist noscript script style template title".split())
+# Elements that are left out, or of which parts are, and whose end tag no page may omit (WHATWG HTML, 13.1.2.4).
+_ENDED = "aside button canvas datalist footer header nav noscript ruby select template".split()
+# Their tags, and comments, in which none is.
+_ENDED_TAGS = re.compile(rf"<!--(?:-?>|.*?(?:--!?>|\Z))|<(/?)({'|'.join(_ENDED)})(?=[\s/>])([^>]*)", re.S)
+# Elements of SVG of which nothing is shown (SVG 2, 5.2).
 _UNDRAWN = frozenset("clippath defs desc marker mask metadata pattern symbol".split())
 # Types of inputs whose value is shown (WHATWG HTML, 4.10.5.1).
 _SHOWN = frozenset(" text search tel url email date month week time datetime-local number".split(" "))
@@ -120,16 +124,27 @@ class _Builder(TreeBuilder):
 
 
 def tree(markup: str) -> Element:
-    """The elements of a page, with names in lower case."""
+    """The elements of a page, with names in lower case. Where an end tag is missing, the rest of the page may stand in
+    an element that is left out. No parser knows where it should end, so that all of its name are as `div`."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.HTMLParser(target=_Builder(), encoding="utf-8", huge_tree=True)
     # An open quote would take in the rest of the page. As a character of the value it ends with its tag.
     closed = _TAGS.sub(lambda tag: f"{tag['before']}{tag['equals']}&quot;" if tag["open"] else tag[0], markup)
     parser.feed(closed.encode("utf-8", "replace"))
+    root = Element("html")
     with suppress(etree.LxmlError):  # nothing is in it
-        return parser.close()
-    return Element("html")
+        root = parser.close()
+    unclosed = Counter[str]()
+    for end, name, attributes in _ENDED_TAGS.findall(closed.lower()):
+        if end:
+            unclosed[name] = max(unclosed[name] - 1, 0)
+        elif name and not attributes.endswith("/"):
+            unclosed[name] += 1
+    for name in +unclosed:
+        for element in [*root.iter(name)]:
+            element.tag = "div"
+    return root
 
 
 def _number(value: str | None, other: int) -> int:
@@ -144,10 +159,12 @@ class _Inside:
     main: bool = False  # inside of <main> or <article>
     around: bool = False  # of a header, an aside, a footer, which no article is around
     menu: bool = False
+    select: bool = False  # where an option is left out
+    ruby: bool = False  # where annotations are left out, and the text that they are of is read
     pre: bool = False
     raised: bool = False
     author: bool = False
-    drawing: bool = False  # in a picture of SVG, whose words alone are shown
+    drawing: bool = False  # in a picture of SVG: only blocks have text, those of SVG and those of a page behind it
     quotes: int = 0  # of earlier mails
     frames: int = 0
 
@@ -261,7 +278,8 @@ class _Writer:
         drawing = self._inside.drawing or name == "svg"
         return name in ("html", "body") or not (
             name in _UNREAD
-            or (name == "option" and "selected" not in attributes)
+            or (name == "option" and self._inside.select and "selected" not in attributes)
+            or (name in ("rp", "rt") and self._inside.ruby)
             or "hidden" in attributes
             or attributes.get("aria-hidden") == "true"
             or _UNSEEN.search(attributes.get("style", ""))
@@ -292,10 +310,12 @@ class _Writer:
             main=outer.main or name in _MAIN or attributes.get("role") == "main",
             around=outer.around or name in _AROUND,
             menu=outer.menu or name == "nav",
+            select=outer.select or name == "select",
+            ruby=outer.ruby or name == "ruby",
             pre=outer.pre or name == "pre",
             raised=name == "sup" or (outer.raised and name not in _BLOCK),
             author=outer.author or by,
-            drawing=name == "svg" or (outer.drawing and name not in _DRAWN),
+            drawing=name == "svg" or (outer.drawing and name not in _BLOCK),
             quotes=outer.quotes + (self._mail and name == "blockquote" and cited),
             frames=outer.frames,
         )

@@ -19,6 +19,7 @@ from compressed_rtf import compress
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.sources.cards import cards
 from graphrag_mcp.sources.decode import ReadError
+from graphrag_mcp.sources.html import readable
 from graphrag_mcp.sources.letter import without_quotes
 from graphrag_mcp.sources.mail import eml
 from graphrag_mcp.sources.piece import MOST_BLANK, grid
@@ -549,7 +550,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "void.html": (b'<head><link rel="author" href="humans.txt"></head><p>The ferry stops in May.</p><img itemprop="author" src=x><p>The quay is repaired.</p>', ["The ferry stops in May.", "!author"]),
     "unclosed.html": (b'<h1>Quay</h1><p hidden>Unseen</p><p hidden>Unseen<p>It is deep.<div><nav><a href=a>Home</a></nav></div><p>It is <span hidden>un<span>se</span>en</span>long.<div><p hidden>Unseen</div><p>It is old.<p>Berths: <a name=b>one<p>two<p><a href=x>three<p>four<p>five<p>six', ["# Quay\n\nIt is deep.\n\nIt is long.\n\nIt is old.\n\nBerths: one\n\ntwo\n\nthree\n\nfour\n\nfive\n\nsix\n", "!Unseen", "!Home", "!en<"]),
     "behind.html": (b"<html><body><p>One.</p></body></html>\n<!-- end --><p>Two.</p> Three. <html><body>Four.", ["One.\n\nTwo.\n\nThree.\nFour.\n"]),
-    "unclosed.around.html": (b'<div role=main><h1>Quay</h1><p>It is deep.</p></div><div><aside><p>Mind the step.</div><p>It is old.</p><footer><ul><li>Imprint</ul></footer>', ["# Quay\n\nIt is deep.\n\nIt is old.\n", "!Mind", "!Imprint"]),
+    "unclosed.around.html": (b'<div role=main><h1>Quay</h1><p>It is deep.</p></div><div><aside><p>Mind the step.</div><p>It is old.</p><footer><ul><li>Imprint</ul></footer>', ["# Quay\n\nIt is deep.\n\nMind the step.\n\nIt is old.\n", "!Imprint"]),
     "facts.eml": (f"{HEAD}\nThe facts:\n\nPump: Kestrel 9\nPrice: 410 crowns\nYear: 2024\n\n| Rope | 88 |\n\nThe 3 conditions of 2024 are:\n> none\n\nOn 4 March 2024 at 9:12,\nLena Holt <lena@x.org> wrote:\n\n> Is it sold?\n\nEnd.\n".encode(), ["The facts:\n\nPump: Kestrel 9\nPrice: 410 crowns\nYear: 2024\n\n| Rope | 88 |\n\nThe 3 conditions of 2024 are:\n> none\n\nEnd.\n", "!sold", "!wrote:"]),
     "contract.eml": (f"{HEAD}{PAGE}<p>It says:</p><blockquote>The rope costs 88 marks.</blockquote><p>So be it.</p><div>On 4 March 2024 at 9:12 Lena Holt wrote:</div><blockquote type=cite><p>Is it sold?</p><table><tr><td>a<td>b</table></blockquote><p>Yes.</p>".encode(), ["It says:\n\nThe rope costs 88 marks.\n\nSo be it.\n\nYes.\n", "!sold", "!| a"]),
     "apple.eml": (f"{HEAD}\nSee below.\n\nBegin forwarded message:\n\n> From: Ana Holm <ana@x.org>\n> Subject: Dock\n> Date: 4 March 2024\n>\n> The dock is closed.\n\n> It opens in May.\n".encode(), ["> The dock is closed.\n\n> It opens in May.\n"]),
@@ -627,6 +628,37 @@ def test_a_file_of_ours_is_read_right(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(data)
     text = said(tmp_path / name)
     assert wrong(text, wanted) == [], text
+
+
+BEFORE = "<p>" + "The quay is deep. " * 40
+UNCLOSED = """
+<ASIDE>Q1<p>Q2
+</header><header><h1>Q1</h1><p>Q2
+<div class=page><footer><p>Q1</div><p>Q2
+<!-- <footer> --><footer><p>Q1<p>Q2<!-- </footer> -->
+<nav><p>Q1<p>Q2
+<noscript><img src=x><p>Q1<p>Q2
+<a href=x><button>Menu<a href=y>Q1</a>Q2
+<ol><li><svg><div>Q1</ol>Q2
+<p><ruby>Q1<rt>reading<p>Q2
+<table><tr><th><option>A<th>Q1<tr><td>Q2</table>
+<dl><dt><option>A<dt>Q1<dd>Q2</dl>
+<select><option>A<option>B<p>Q1<p>Q2
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("markup", UNCLOSED)
+def test_what_follows_an_element_that_is_never_closed_is_read(markup: str) -> None:
+    text = readable(BEFORE + markup).text
+    assert "Q1" in text
+    assert "Q2" in text
+
+
+@pytest.mark.parametrize("name", ["aside", "header", "footer", "nav", "noscript", "button", "select", "template"])
+def test_an_element_that_is_closed_is_left_out_beside_another_that_is_not(name: str) -> None:
+    other = "footer" if name == "aside" else "aside"
+    closed = f"<{name}/><{name} id=a><option>Gone</option></{name.upper()}><!-- <{name}> -->"
+    assert readable(f"{BEFORE}{closed}<{other}><p>Q1").text.endswith("deep.\n\nQ1\n")
 
 
 def test_nearly_all_encodings_of_a_set_are_found(tmp_path: Path) -> None:
