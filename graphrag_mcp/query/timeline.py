@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, local, note_sources, times
 from graphrag_mcp.query.entities import name_ids
+from graphrag_mcp.query.literals import plain, stands_in
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import sentences
@@ -43,8 +44,9 @@ class Statement:
     own: bool
 
     def names(self, forms: Sequence[str]) -> bool:
-        text = self.item.text.casefold()
-        return any(form.casefold() in text for form in forms)
+        """Does it have one of these names? A name of one word has its letters as written: US is not `us`."""
+        text = self.item.text
+        return any(stands_in(plain(text), plain(form)) if " " in form else stands_in(text, form) for form in forms)
 
 
 def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:

@@ -288,6 +288,13 @@ def test_statements_of_an_entity_are_those_that_write_its_name_in_other_letters_
     assert "May 2019" in found and "Samuel Iversen came in June 2020." in found and "July 2021" not in found, found
 
 
+def test_a_name_of_one_word_is_no_part_of_another_word_and_no_word_in_lower_letters(tmp_path: Path) -> None:
+    said = "# Talks\n\nUNESCO and the US met Henry Ford in May 2019. Henry Ford and the US signed a treaty in June 2020. They could discuss it in July 2021. Tell us by August 2022."
+    index_documents(tmp_path / "c", IndexRequest(texts=(InlineText(said, "talks", "Talks"),)), Settings(home=tmp_path))
+    found = list_documents(open_snapshot(tmp_path / "c"), by="statement", filters=["entity=US"])
+    assert found.total == 2 and "May 2019" in found.text and "June 2020" in found.text, found.text
+
+
 def test_statements_of_one_day_have_the_same_order_whatever_was_indexed_first(tmp_path: Path) -> None:
     names = ["Tobias Fenn", "Marta Quill", "Jonas Abel", "Lena Marsh"]
     texts = [InlineText(f"# Doc {n}\n\nOn 3 March 2023 {name} resigned from Harbour Trust in Kiel.", f"d{n}") for n, name in enumerate(names)]
