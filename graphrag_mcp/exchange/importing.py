@@ -14,7 +14,6 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, S
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.derive import unit_ids
-from graphrag_mcp.index.edits import Target, Wish, edit
+from graphrag_mcp.index.edits import Target, Wish, edit, is_there
 from graphrag_mcp.index.run import Progress, Run
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.packing.references import reference
@@ -366,13 +365,14 @@ def import_folder(
             foreign.notes.append(f"{counted(lost, 'summaries')} of no text that is here are left out")
         again |= bool(taken)
     if again:
-        index_documents(corpus, IndexRequest(), asked, progress=progress)
+        after = index_documents(corpus, IndexRequest(), asked, progress=progress)
+        result.counts |= {kind: after.counts[kind] for kind in ("entities", "relationships", "communities")}
     return result, foreign.notes
 
 
 def _created(corpus: Path, foreign: Foreign) -> int:
     """Make the entities and relationships that people made in an index of ours, as edits: how many were not
-    there."""
+    there. Those that cannot be made are noted."""
     wishes: list[tuple[Target, Row]] = []
     for entity in filter(foreign.by_hand, foreign.entities):
         fields: Row = {"type": entity.type, "description": entity.description}
@@ -382,11 +382,15 @@ def _created(corpus: Path, foreign: Foreign) -> int:
         forms = relation.source, relation.target
         keys = normalise_name(forms[0]), normalise_name(forms[1])
         wishes.append((Target(keys, forms), {**fields, "weight": relation.weight}))
-    made = 0
+    made, lost = 0, Counter[str]()
     for target, fields in wishes:
         given = {name: value for name, value in fields.items() if value}
-        with suppress(BadInput, NotFound):  # it is there, or one of its ends is not
+        try:
             made += bool(edit(corpus, Wish("create", [target], given, "import"), False).undo_id)
+        except (BadInput, NotFound):
+            lost[target.kind] += not is_there(corpus, target)
+    foreign.note(lost["entity"], "entities", "left out, they were made by hand and cannot be made here")
+    foreign.note(lost["relationship"], "relationships", "left out, they were made by hand and an end is not there")
     return made
 
 

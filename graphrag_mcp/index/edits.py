@@ -22,6 +22,7 @@ from graphrag_mcp.store.edit_log import LogRow, Overlay, fold
 from graphrag_mcp.store.manifest import FORMAT, Manifest, current, now, writer_lock
 from graphrag_mcp.store.tables import Snapshot, open_snapshot, values_of
 from graphrag_mcp.text.terms import entity_id, normalise_name, relationship_id
+from graphrag_mcp.trust.fencing import masked
 from graphrag_mcp.types import EditResult
 
 Row = dict[str, Any]
@@ -123,6 +124,16 @@ def _there(snapshot: Snapshot, target: Target) -> Row:
     return found[0]
 
 
+def is_there(folder: Path, target: Target) -> bool:
+    """Does the graph hold the relationship, or an entity of this name?"""
+    manifest = ready(current(folder))
+    snapshot = open_snapshot(folder, manifest, keep=False)
+    if target.kind == "entity":
+        return _holder(snapshot, fold(logs.load(folder, manifest)), target.keys[0]) is not None
+    id = relationship_id(*sorted(map(entity_id, target.keys)))
+    return bool(snapshot.served("relationships", [id], ["n"]))
+
+
 def _names(op: str, targets: Sequence[Target]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of two or more entities, as keys and as they are written."""
     if any(target.kind != "entity" for target in targets):
@@ -215,6 +226,7 @@ def _text(name: str, value: Any) -> str:
     text = text.strip() if name == "description" else " ".join(text.split())
     if not text:
         raise BadInput(f"the field {name} must be a text", f'Give fields=["{name}=..."]')
+    text = masked(text)  # a key that is stored would stand in exports and in prompts
     return text.lower() if name == "type" else text
 
 

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from graphrag_mcp.doctor.generations import digest
@@ -26,6 +27,8 @@ from tests.exchange.test_import import Row, bring, rows
 from tests.support import foreign_indexes as made
 from tests.support.command import ROOT, SAMPLE, clean_environment, run_here
 from tests.support.promises import doctor
+
+SECRET = "sk-proj-Zq83hfKd92Lw0xPvT4mN7bYc"
 
 # ---- LightRAG ------------------------------------------------------------------------------------
 
@@ -116,18 +119,30 @@ def test_what_people_made_by_hand_comes_with_an_export_of_ours(tmp_path: Path) -
     archive, guild = ("quill archive", "Quill Archive"), ("lantern guild", "Lantern Guild")
     both = Target((archive[0], guild[0]), (archive[1], guild[1]))
     for wish in (
-        Wish("create", [Target(archive[:1], archive[1:])], {"type": "organization"}, "me"),
+        Wish(
+            "create",
+            [Target(archive[:1], archive[1:])],
+            {"type": "organization", "description": f"Key {SECRET}."},
+            "me",
+        ),
         Wish("create", [both], {"description": "It keeps its papers.", "weight": 3}, "me"),
     ):
         edit(tmp_path / "c", wish, dry_run=False)
     export(open_snapshot(tmp_path / "c"), tmp_path / "out")
     for _ in range(2):  # the second time changes nothing
-        assert bring(tmp_path / "again", tmp_path / "out")[1] == []
+        counts, notes = bring(tmp_path / "again", tmp_path / "out")
         found = open_snapshot(tmp_path / "again")
+        assert not notes and counts["entities"] == found.count("entities")
         (made,) = [row for row in found.rows("entities").to_pylist() if row["title"] == "Quill Archive"]
         assert made["type"] == "organization" and made["degree"] == 1 and found.manifest.parameters["edits"] == 2
         assert "It keeps its papers." in found.rows("relationships")["description"].to_pylist()
+        assert made["description"].startswith("Key sk-p***") and SECRET not in made["description"]
     assert doctor(tmp_path / "again") == []
+    path = tmp_path / "out" / "entities.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter(pc.not_equal(table["title"], "Quill Archive")), path)
+    what = "1 relationship: left out, they were made by hand and an end is not there"
+    assert bring(tmp_path / "without", tmp_path / "out")[1] == [what]
 
 
 # ---- the command, and a kill ---------------------------------------------------------------------
