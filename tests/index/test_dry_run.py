@@ -38,14 +38,11 @@ def both(folder: Path, files: Path, chosen: Settings) -> tuple[dict[str, Any], d
 def exact(guess: dict[str, Any], used: dict[str, Any], *kinds: str) -> bool:
     """The questions about texts are foreseen call by call and token by token, as this test counts tokens."""
     return all(
-        guess["by_stage"].get(kind, {}).get("calls", 0) == used["by_stage"].get(kind, {}).get("calls", 0)
-        for kind in kinds
+        guess["by_stage"].get(kind, {}).get("calls", 0) == used["by_stage"].get(kind, {}).get("calls", 0) for kind in kinds
     )
 
 
-def test_the_questions_about_texts_are_counted_exactly_and_nothing_is_asked_the_second_time(
-    server: Server, tmp_path: Path
-) -> None:
+def test_the_questions_about_texts_are_counted_exactly_and_nothing_is_asked_the_second_time(server: Server, tmp_path: Path) -> None:
     notes, chosen = write_documents(tmp_path / "notes", 40), settings(server, chunk_size=200)
     guess, used = both(tmp_path / "c", notes, chosen)
     assert exact(guess, used, "extract") and guess["by_stage"]["extract"]["calls"] >= 40
@@ -66,10 +63,7 @@ def test_of_a_corpus_that_was_read_only_new_texts_are_counted(server: Server, tm
     prompts = (one["by_stage"]["extract"]["prompt_tokens"] for one in (guess, used))
     assert 0.8 < next(prompts) / next(prompts) < 1.25
     guess, used = both(tmp_path / "c", notes, replace(chosen, embedding_model="w"))
-    assert (
-        guess["by_stage"].keys() == used["by_stage"].keys() == {"embedding"}
-        and 0.5 < guess["calls"] / used["calls"] < 2
-    )
+    assert guess["by_stage"].keys() == used["by_stage"].keys() == {"embedding"} and 0.5 < guess["calls"] / used["calls"] < 2
 
 
 def foreseen(folder: Path, files: Path, chosen: Settings, method: str, **more: Any) -> dict[str, Any]:

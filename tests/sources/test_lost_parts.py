@@ -34,10 +34,7 @@ def mail(body: bytes, charset: str = "utf-8", coding: str = "8bit") -> bytes:
 
 
 def alternatives(plain: str, page: str) -> bytes:
-    parts = "".join(
-        f"--B\nContent-Type: text/{kind}; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n{body}\n"
-        for kind, body in (("plain", plain), ("html", page))
-    )
+    parts = "".join(f"--B\nContent-Type: text/{kind}; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\n{body}\n" for kind, body in (("plain", plain), ("html", page)))
     return f"From: a@b.example\nContent-Type: multipart/alternative; boundary=B\n\n{parts}--B--\n".encode()
 
 
@@ -174,38 +171,18 @@ def test_files_in_a_pdf_are_read_or_named() -> None:
 
 def test_objects_in_a_file_of_office_are_read_or_named() -> None:
     words = b"The pump is sold."
-    native = (
-        struct.pack("<IH", 0, 2)
-        + b"pump.txt\0C:\\pump.txt\0"
-        + struct.pack("<II", 3, 2)
-        + b"C\0"
-        + struct.pack("<I", len(words))
-        + words
-    )
+    native = struct.pack("<IH", 0, 2) + b"pump.txt\0C:\\pump.txt\0" + struct.pack("<II", 3, 2) + b"C\0" + struct.pack("<I", len(words)) + words
     related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    objects = {
-        "a.bin": ole.compound({"\1Ole10Native": native}),
-        "b.bin": ole.compound({"Visio": b"x"}),
-        "c.csv": b"a,b\n1,2\n",
-    }
-    targets = "".join(
-        f'<Relationship Id="{name}" Type="{related}/oleObject" Target="embeddings/{name}"/>'
-        for name in [*objects, "d.bin"]
-    )
+    objects = {"a.bin": ole.compound({"\1Ole10Native": native}), "b.bin": ole.compound({"Visio": b"x"}), "c.csv": b"a,b\n1,2\n"}
+    targets = "".join(f'<Relationship Id="{name}" Type="{related}/oleObject" Target="embeddings/{name}"/>' for name in [*objects, "d.bin"])
     out = io.BytesIO()
     with ZipFile(out, "w") as bundle:
         bundle.writestr("ppt/slides/_rels/slide1.xml.rels", f"<Relationships>{targets}</Relationships>")
-        bundle.writestr(
-            "ppt/charts/_rels/chart1.xml.rels",
-            f"<Relationships>{targets.replace('c.csv', 'chart.csv')}</Relationships>",
-        )
+        bundle.writestr("ppt/charts/_rels/chart1.xml.rels", f"<Relationships>{targets.replace('c.csv', 'chart.csv')}</Relationships>")
         for name, data in objects.items():
             bundle.writestr(f"ppt/slides/embeddings/{name}", data)
     found = list(embedded(out.getvalue(), "pptx"))
-    assert [(part.name, part.data) for part in found if isinstance(part, Attachment)] == [
-        ("pump.txt", words),
-        ("c.csv", b"a,b\n1,2\n"),
-    ]
+    assert [(part.name, part.data) for part in found if isinstance(part, Attachment)] == [("pump.txt", words), ("c.csv", b"a,b\n1,2\n")]
     assert [part for part in found if isinstance(part, NotRead)] == [
         NotRead("b.bin", "an object of a program whose files are not read"), NotRead("d.bin", "it is missing in the file")
     ]  # fmt: skip
@@ -216,19 +193,8 @@ def test_the_body_in_a_signature_is_read_and_an_encrypted_one_is_named(kind: str
     name = bytes.fromhex("06092a864886f70d0107")
     body = b"Content-Type: text/plain; charset=utf-8\r\n\r\n" + WORDS + b"\r\n"
     chunks = b"\x04\x10" + body[:16] + b"\x04\x81" + bytes([len(body) - 16]) + body[16:]
-    wrapped = (
-        b"\x30\x80"
-        + name
-        + bytes.fromhex(kind)
-        + bytes.fromhex("a08030800201013100 3080")
-        + name
-        + b"\1\xa0\x80\x24\x80"
-        + chunks
-        + bytes(8)
-    )
-    head = (
-        b"Subject: Ferry\nContent-Type: application/pkcs7-mime; name=smime.p7m\nContent-Transfer-Encoding: base64\n\n"
-    )
+    wrapped = b"\x30\x80" + name + bytes.fromhex(kind) + bytes.fromhex("a08030800201013100 3080") + name + b"\1\xa0\x80\x24\x80" + chunks + bytes(8)
+    head = b"Subject: Ferry\nContent-Type: application/pkcs7-mime; name=smime.p7m\nContent-Transfer-Encoding: base64\n\n"
     (text,), lost = read(head + base64.encodebytes(wrapped), "eml")
     assert (WORDS.decode() in text) == (not reasons) and [part.reason for part in lost] == reasons
 
