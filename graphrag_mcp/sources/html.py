@@ -33,7 +33,7 @@ _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 # Elements whose text is not shown.
 _UNREAD = frozenset("button canvas datalist noscript script style template title".split())
 # Elements that are left out, or of which parts are, and whose end tag no page may omit (WHATWG HTML, 13.1.2.4).
-_ENDED = "aside button canvas datalist footer header nav noscript ruby select template".split()
+_ENDED = "aside button canvas datalist footer header nav noscript ruby template".split()
 # Their tags, and comments, in which none is.
 _ENDED_TAGS = re.compile(rf"<!--(?:-?>|.*?(?:--!?>|\Z))|<(/?)({'|'.join(_ENDED)})(?=[\s/>])([^>]*)", re.S)
 # Elements of SVG of which nothing is shown (SVG 2, 5.2).
@@ -159,7 +159,6 @@ class _Inside:
     main: bool = False  # inside of <main> or <article>
     around: bool = False  # of a header, an aside, a footer, which no article is around
     menu: bool = False
-    select: bool = False  # where an option is left out
     ruby: bool = False  # where annotations are left out, and the text that they are of is read
     pre: bool = False
     raised: bool = False
@@ -278,7 +277,8 @@ class _Writer:
         drawing = self._inside.drawing or name == "svg"
         return name in ("html", "body") or not (
             name in _UNREAD
-            or (name == "option" and self._inside.select and "selected" not in attributes)
+            # An option is text alone: with elements in it its end was missed, and they stand behind it.
+            or (name == "option" and "selected" not in attributes and not len(element))
             or (name in ("rp", "rt") and self._inside.ruby)
             or "hidden" in attributes
             or attributes.get("aria-hidden") == "true"
@@ -310,7 +310,6 @@ class _Writer:
             main=outer.main or name in _MAIN or attributes.get("role") == "main",
             around=outer.around or name in _AROUND,
             menu=outer.menu or name == "nav",
-            select=outer.select or name == "select",
             ruby=outer.ruby or name == "ruby",
             pre=outer.pre or name == "pre",
             raised=name == "sup" or (outer.raised and name not in _BLOCK),
