@@ -17,6 +17,7 @@ from heapq import nsmallest
 from graphrag_mcp.index.report_content import LISTED, EdgeRow, Topic
 from graphrag_mcp.index.report_sentences import Chosen, chosen
 from graphrag_mcp.names import cjk
+from graphrag_mcp.names.lexicon import is_grammar
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.references import reference, referenced_ids
 from graphrag_mcp.text.terms import counted
@@ -62,10 +63,11 @@ def compose(topic: Topic, sentences: Sequence[Chosen] | None = None) -> Report:
     names = [row.title for row in (of_several if len(of_several) >= PARTS else rows)]
     headings = [paper.title for paper in topic.papers]
     every = [text for _, text in topic.texts]
-    spoken = phrases([*headings, *every], topic.worth)
+    worth = {term: weight for term, weight in topic.worth.items() if not is_grammar(term)}  # not "per"
+    spoken = phrases([*headings, *every], worth)
     read = [*headings, *texts][:READ]
     nouns = {noun for sentence in read for noun in cjk.nouns(sentence)}
-    subjects = parts(topic.worth, [*names, *spoken], read, SUBJECTS, texts=every, nouns=nouns)
+    subjects = parts(worth, [*names, *spoken], read, SUBJECTS, texts=every, nouns=nouns)
     base = outline(topic)
     title = joined(subjects[:PARTS]) or base.title
     quoted = [cited(*sentence) for sentence in found]

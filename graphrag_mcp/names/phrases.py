@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import noun_type, words_before
+from graphrag_mcp.names.kinds import words_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.terms import LOWER, STOP_WORDS, UPPER, WORD
 
@@ -114,8 +114,6 @@ class Phrases:
         run = run[run[0][0].isdigit() :]  # By 1957 Calloway
         if not run:
             return None
-        while len(run) > 2 and run[-1][0].isupper() and run[-1][0].lower() in lex.TITLES:
-            run = run[:-1]  # Boris Johnson MP
         titles, titled = self._titles(run)
         opening = not titles and _opens(self.text, run[0].start())
         run = run[titles:]
@@ -139,11 +137,7 @@ class Phrases:
         are there any before a name?"""
         lows = [piece[0].lower().rstrip(".") for piece in run]
         for at in range(len(lows) - 2, -1, -1):
-            full = len(lows) - at > 2 and run[-1][0].istitle() and lows[-1] not in lex.NOUN_TYPES
-            role = (
-                full and noun_type(lows[at]) == "person"
-            )  # Geologist Kate Lloyd; not Prince William, nor Queen Mary II
-            title = (role or lows[at] in lex.TITLES) and not ordinary(lows[at + 1])
+            title = lows[at] in lex.TITLES and not ordinary(lows[at + 1])
             follows = self.text[run[at].end() : run[at + 1].start()].strip() in ("", ".")
             if follows and (title or lows[at] in lex.COURTESIES):
                 return at + 1, lows[-1] not in lex.NOUN_TYPES

@@ -159,7 +159,7 @@ def shown(parts: Sequence[Part], notes: Sequence[str], budget: int, options: str
                 if not first and (follows or item is not parts[at].item):
                     first = item.id + "+" * follows
             parts, call = begun, whole
-            if room >= 0:  # nobody who reads many beginnings opens all of them
+            if room >= 0:  # agents open a few of the texts whose beginnings they read
                 call = f'get_source(ids=["{first}"])'
                 result.hint = joined(result.hint, CUT)
         result.next_call = call

@@ -44,8 +44,9 @@ def parts(
     """The names and words of sentences that are worth most, best first; none whose words stand in
     what is `known` or in one before.
 
-    `weights`: characteristic terms. `nouns`: words of texts without blanks (Chinese, Japanese). A form counts the mean weight of its terms, times the share of the `texts` that
-    hold it, where these are given: Andy Robinson is named in 10 of the 21 articles on England in the Six Nations."""
+    `weights`: characteristic terms. `nouns`: words of texts without blanks (Chinese, Japanese). A form counts the
+    mean weight of its terms, times the share of the `texts` that hold it, where these are given: Andy Robinson is
+    named in 10 of the 21 articles on England in the Six Nations."""
     worth: dict[str, float] = {}
     folded = [text.casefold() for text in texts]
     words = ((word, WORD) for word in (*_words(sentences, weights), *nouns))
@@ -97,16 +98,12 @@ def phrases(texts: Iterable[str], weights: Mapping[str, float]) -> list[str]:
 
 @lru_cache(maxsize=1 << 12)
 def _phrases(text: str) -> frozenset[str]:
-    """The pairs of words in lower case that may say a topic: none behind a number, of which they are the unit. Nested
-    topics share texts."""
+    """The pairs of words in lower case that may say a topic. Nested topics share texts."""
     words = [word for word in _WORD.finditer(text) if word[0].islower()]
     return frozenset(
         f"{first[0]} {second[0]}"
         for first, second in pairwise(words)
-        if text[first.end() : second.start()] == " "
-        and not text[max(first.start() - 2, 0) : first.start()].strip().isdigit()  # 5 per cent
-        and _topic_stem(first[0])
-        and _topic_stem(second[0])
+        if text[first.end() : second.start()] == " " and _topic_stem(first[0]) and _topic_stem(second[0])
     )
 
 

@@ -146,6 +146,13 @@ def test_the_title_of_texts_in_chinese_is_made_of_their_words_where_they_have_no
     assert set(report.title.split("、")) == {"电影", "观众", "影片"}
 
 
+def test_a_title_has_no_word_of_grammar():
+    texts = [(content_id("unit", str(n)), f"The turbines of place {n} earn {n} per cent of the rent.") for n in (4, 5, 6)]
+    weights = {"per": 1.0, "cent": 0.9, "turbin": 0.8, "rent": 0.7}
+    community = Community("c", 0, "", (), (), tuple(unit for unit, _ in texts))
+    assert "per" not in extractive_report(community, [], [], weights=weights, texts=texts).title.lower().split()
+
+
 def test_credentials_are_masked_and_a_reference_in_a_text_stays_a_quotation() -> None:
     key = "sk-" + "a1B2" * 10
     forged = content_id("entity", "forged")
