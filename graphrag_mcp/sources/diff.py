@@ -45,7 +45,7 @@ REMOVED = "removed by remove_documents"  # why a file is skipped
 UNREAD = "unread"
 # Raise it when a reader gives another text for a file, or reads a new suffix: the next indexing reads every file once
 # more, and derives those again whose text is another.
-READERS = 18
+READERS = 19
 OCR, VISION = "ocr", "vision"  # conditions on which a file is read again
 Sources = Mapping[str, Mapping[str, str]]
 Rows = Iterable[Mapping[str, Any]]  # {uri, file, file_sha} of every document

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -33,9 +32,13 @@ _TOP_HEADINGS = frozenset(("h1", "h2", "h3"))
 # Elements whose text is not shown.
 _UNREAD = frozenset("button canvas datalist noscript script style template title".split())
 # Elements that are left out, or of which parts are, and whose end tag no page may omit (WHATWG HTML, 13.1.2.4).
-_ENDED = "aside button canvas datalist footer header nav noscript ruby template".split()
+_ENDED = "aside button canvas datalist footer header nav noscript ruby script style template title".split()
 # Their tags, and comments, in which none is.
-_ENDED_TAGS = re.compile(rf"<!--(?:-?>|.*?(?:--!?>|\Z))|<(/?)({'|'.join(_ENDED)})(?=[\s/>])([^>]*)", re.S)
+_ENDED_TAGS = re.compile(
+    rf"<!--(?:-?>|.*?(?:--!?>|\Z))|<(?P<end>/?)(?P<name>{'|'.join(_ENDED)})(?=[\s/>])(?P<attributes>[^>]*)", re.S | re.I
+)
+# Those in which there are no tags but their end.
+_RAW_ENDS = {name: re.compile(f"</{name}", re.I) for name in ("script", "style", "title")}
 # Elements of SVG of which nothing is shown (SVG 2, 5.2).
 _UNDRAWN = frozenset("clippath defs desc marker mask metadata pattern symbol".split())
 # Types of inputs whose value is shown (WHATWG HTML, 4.10.5.1).
@@ -124,27 +127,41 @@ class _Builder(TreeBuilder):
 
 
 def tree(markup: str) -> Element:
-    """The elements of a page, with names in lower case. Where an end tag is missing, the rest of the page may stand in
-    an element that is left out. No parser knows where it should end, so that all of its name are as `div`."""
+    """The elements of a page, with names in lower case."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
     parser = etree.HTMLParser(target=_Builder(), encoding="utf-8", huge_tree=True)
     # An open quote would take in the rest of the page. As a character of the value it ends with its tag.
-    closed = _TAGS.sub(lambda tag: f"{tag['before']}{tag['equals']}&quot;" if tag["open"] else tag[0], markup)
+    closed = _TAGS.sub(
+        lambda tag: f"{tag['before']}{tag['equals']}&quot;" if tag["open"] else tag[0], _without_unclosed(markup)
+    )
     parser.feed(closed.encode("utf-8", "replace"))
     root = Element("html")
     with suppress(etree.LxmlError):  # nothing is in it
         root = parser.close()
-    unclosed = Counter[str]()
-    for end, name, attributes in _ENDED_TAGS.findall(closed.lower()):
-        if end:
-            unclosed[name] = max(unclosed[name] - 1, 0)
-        elif name and not attributes.endswith("/"):
-            unclosed[name] += 1
-    for name in +unclosed:
-        for element in [*root.iter(name)]:
-            element.tag = "div"
     return root
+
+
+def _without_unclosed(markup: str) -> str:
+    """The markup with `div` for each element that would be left out and has no end tag: the rest of the page may stand
+    in it, and no parser knows where it should end."""
+    opened: dict[str, list[int]] = {name: [] for name in _ENDED}
+    at = 0
+    while tag := _ENDED_TAGS.search(markup, at):
+        at = tag.end()
+        name = (tag["name"] or "").lower()  # "": a comment
+        if name and tag["end"]:
+            del opened[name][-1:]
+        elif name and not tag["attributes"].endswith("/"):
+            opened[name].append(tag.start("name"))
+            # Where one has no end, those behind it have none either: each page is searched once.
+            if name in _RAW_ENDS and len(opened[name]) == 1 and (end := _RAW_ENDS[name].search(markup, at)):
+                at = end.start()
+    parts, before = list[str](), 0
+    for start, name in sorted((start, name) for name, starts in opened.items() for start in starts):
+        parts += [markup[before:start], "div"]
+        before = start + len(name)
+    return "".join(parts) + markup[before:]
 
 
 def _number(value: str | None, other: int) -> int:

@@ -119,7 +119,7 @@ def _parsed(data: bytes) -> Mail:
     earlier = " ".join(header(message, name) for name in ("References", "In-Reply-To"))
     mail.reply_to = list(dict.fromkeys(IDS.findall(earlier)))
     texts: Texts = {"plain": [], "html": [], "packed": []}
-    _collect(message, mail, texts, 0)
+    _collect(message, mail, texts)
     named = {b"".join(attachment.data.split()) for attachment in mail.attachments}
     mail.attachments += [
         attachment  # an invitation may also be attached with a name
@@ -136,14 +136,14 @@ def _parsed(data: bytes) -> Mail:
 Texts = dict[str, list[str]]  # bodies by their kind: plain, html, packed (in winmail.dat)
 
 
-def _collect(part: Message, mail: Mail, texts: Texts, depth: int, in_alternative: bool = False) -> None:
+def _collect(part: Message, mail: Mail, texts: Texts, in_alternative: bool = False) -> None:
     """Put the parts of a mail where they belong: into its texts, or to what is attached to it."""
     kind, name = part.get_content_type(), _file_name(part)
     attached = part.get_content_disposition() == "attachment"
     if kind.startswith("message/"):
         _collect_message(part, name, mail, texts)
     elif part.is_multipart():
-        _collect_parts(part, mail, texts, depth)
+        _collect_parts(part, mail, texts)
     # A body may also be of another kind of text, or of parts between which no boundary stands.
     elif (
         kind.startswith(("multipart/", "text/"))
@@ -155,9 +155,9 @@ def _collect(part: Message, mail: Mail, texts: Texts, depth: int, in_alternative
         _collect_body(part, mail, texts)
     elif kind in ("application/pkcs7-mime", "application/x-pkcs7-mime"):
         data = _payload(part)
-        if signed := _signed(data) if depth < 50 else b"":
+        if signed := _signed(data):
             inner = email.message_from_bytes(signed, policy=email.policy.default)
-            _collect(inner, mail, texts, depth + 1, in_alternative)
+            _collect(inner, mail, texts, in_alternative)
         elif _ENVELOPED in data[:60]:
             mail.lost.append("its body is encrypted (S/MIME)")
         else:
@@ -195,16 +195,16 @@ def _collect_message(part: Message, name: str, mail: Mail, texts: Texts) -> None
     mail.attachments.append(Attachment(name or f"{subject or 'mail'}.eml", data))
 
 
-def _collect_parts(part: Message, mail: Mail, texts: Texts, depth: int) -> None:
-    parts: Any = part.get_payload() if depth < 50 else ()
+def _collect_parts(part: Message, mail: Mail, texts: Texts) -> None:
+    parts: Any = part.get_payload()
     if part.get_content_type() != "multipart/alternative":
         for inner in parts:
-            _collect(inner, mail, texts, depth + 1)
+            _collect(inner, mail, texts)
         return
     alternatives: Texts = {**texts, "plain": [], "html": []}
     lost, passed_over = len(mail.lost), len(mail.passed_over)
     for inner in parts:
-        _collect(inner, mail, alternatives, depth + 1, in_alternative=True)
+        _collect(inner, mail, alternatives, in_alternative=True)
     texts["plain"] += _of_alternatives(alternatives)
     if "".join(alternatives["html"]).strip():  # the last is the richest (RFC 2046, 5.1.4)
         del mail.lost[lost:]

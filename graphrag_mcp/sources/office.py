@@ -4,13 +4,14 @@ Runs in the parser's process only (parser_child.py). What a file would unpack to
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from graphrag_mcp.sources import archive, word
 from graphrag_mcp.sources.decode import ReadError
-from graphrag_mcp.sources.piece import Piece, Writer, borne, grid, in_font, parser, raised, table_text
+from graphrag_mcp.sources.piece import NotRead, Piece, Writer, borne, grid, in_font, parser, raised, table_text
 from graphrag_mcp.sources.sheets import Sheet, old_sheets, written
 from graphrag_mcp.sources.word import NUMBERED
 from graphrag_mcp.sources.word_lists import counted
@@ -19,6 +20,8 @@ _UNSEEN = frozenset(("thumbnail", "page_break", "column_break", "horizontal_rule
 
 Node = Mapping[str, Any]
 Kind = Literal["docx", "pptx", "doc", "ppt", "xls"]
+# What office-oxide writes in place of text that it leaves out.
+_CUT = re.compile(r"\[(?:nested tables? deeper than|output truncated:) ")
 PLACED = 4_000_000  # bytes of an xls file: 2 MB of cells take xlrd 8 s
 
 
@@ -70,7 +73,7 @@ def _sheet(section: Node) -> Sheet:
     return Sheet(str(section.get("title") or ""), bool(section.get("hidden")), texts=texts)
 
 
-def office(data: bytes, suffix: str) -> Iterator[Piece]:
+def office(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     """docx, pptx, doc, ppt: what office-oxide finds, as plain text."""
     kind = KINDS[suffix]
     found = _read(data, suffix, kind)
@@ -84,12 +87,12 @@ def office(data: bytes, suffix: str) -> Iterator[Piece]:
     properties = found.get("metadata", {})
     if author := str(properties.get("author") or "").strip():
         metadata["author"] = author
-    if properties.get("text_truncated"):
-        metadata["not_read"] = "a part of its text"
     if slides:
         metadata["slides"] = len(found.get("sections", ()))
     title = borne(str(properties.get("title") or ""), "\n".join(writer.parts[:2]))
     yield writer.piece(title, metadata=metadata)
+    if properties.get("text_truncated") or any(map(_CUT.search, writer.parts)):
+        yield NotRead("", "a part of its text: it is too long, or stands in over 100 tables in tables")
 
 
 def _section(section: Node, seen: set[str]) -> Iterator[str]:

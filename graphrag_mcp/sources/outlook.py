@@ -135,8 +135,11 @@ def _of_msg(file: Any, folder: list[str]) -> Mail:
         if not at[-1].startswith("__attach_version1.0_"):
             continue
         inner = [*at, f"__substg1.0_{_CONTENT:04X}{_OBJECT:04X}"]
-        if len(folder) < 2 * DEPTH and file.exists([*inner, "__properties_version1.0"]):
-            mail.mails.append(_of_msg(file, inner))
+        if file.exists([*inner, "__properties_version1.0"]):
+            if len(folder) < 2 * DEPTH:
+                mail.mails.append(_of_msg(file, inner))
+            else:
+                mail.lost.append(f"mails in mails are read to a depth of {DEPTH}")
             continue
         names = (_text(property_at(at), tag, encoding) for tag in (_LONG_NAME, _SHORT_NAME, _NAME))
         name = " ".join(next(filter(None, names), "attachment").split())[:200]

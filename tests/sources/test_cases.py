@@ -645,6 +645,9 @@ UNCLOSED = """
 <dl><dt><option>A<dt>Q1<dd>Q2</dl>
 <select><option>A<option>B<p>Q1<p>Q2
 <table><tr><th><select><option>A<th>Q1</select><tr><td>Q2</table>
+<script>a = 1;<p>Q1<p>Q2
+<script>a = "<title>"</script><title>Quay</title><style>p {}</style><STYLE media=x>p {}<p>Q1<script>b</script><p>Q2
+<title>Quay<p>Q1<p>Q2
 """.strip().split("\n")
 
 
@@ -655,11 +658,12 @@ def test_what_follows_an_element_that_is_never_closed_is_read(markup: str) -> No
     assert "Q2" in text
 
 
-@pytest.mark.parametrize("name", ["aside", "header", "footer", "nav", "noscript", "button", "template"])
+@pytest.mark.parametrize("name", ["aside", "header", "footer", "nav", "noscript", "button", "template", "style"])
 def test_an_element_that_is_closed_is_left_out_beside_another_that_is_not(name: str) -> None:
     other = "footer" if name == "aside" else "aside"
-    closed = f"<{name}/><{name} id=a>Gone</{name.upper()}><!-- <{name}> --><select><option>Gone</select>"
-    assert readable(f"{BEFORE}{closed}<{other}><p>Q1").text.endswith("deep.\n\nQ1\n")
+    closed = f"<{name}>Gone</{name}><{name}/><{name} id=a>Gone</{name.upper()}><!-- <{name}> --><select><option>Gone</select>"
+    for opened in (name, other):
+        assert readable(f"{BEFORE}{closed}<{opened}><p>Q1").text.endswith("deep.\n\nQ1\n")
 
 
 def test_nearly_all_encodings_of_a_set_are_found(tmp_path: Path) -> None:

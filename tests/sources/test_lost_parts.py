@@ -19,7 +19,7 @@ from graphrag_mcp.sources.embedded import embedded
 from graphrag_mcp.sources.piece import Attachment, NotRead, Piece
 from graphrag_mcp.sources.read import parse
 from graphrag_mcp.types import IndexRequest
-from tests.support import ole
+from tests.support import hostile_archives, ole
 
 PLACES = "Lerwick Skarholm Tarbet Oban Mallaig Barra Tiree Coll Islay Jura Rum Eigg Muck Canna".split()
 WORDS = "Die Fähre kostet 12 Kronen.".encode()
@@ -111,6 +111,24 @@ def test_a_mail_of_parts_in_parts_is_named_with_a_sentence_and_ends_no_other() -
     assert len(texts) == 2 and lost == [NotRead("2", reason)]
     with pytest.raises(ReadError, match=f"^{reason}$"):
         parse(deep, "eml")
+
+
+@pytest.mark.parametrize("kind", ["mixed", "alternative"])
+def test_a_mail_of_a_hundred_parts_in_parts_is_read(kind: str) -> None:
+    begin = "".join(f"Content-Type: multipart/{kind}; boundary=b{at}\n\n--b{at}\n" for at in range(100))
+    end = "".join(f"--b{at}--\n" for at in reversed(range(100)))
+    (text,), lost = read(f"From: a@b.example\n{begin}Content-Type: text/plain\n\nThe core.\n{end}".encode(), "eml")
+    assert text.endswith("The core.\n") and not lost
+
+
+@pytest.mark.parametrize(("levels", "lost"), [(50, 0), (1_500, 1)])
+def test_what_stands_in_very_many_tables_of_word_is_read_or_named(levels: int, lost: int) -> None:
+    core = "<w:tbl><w:tr><w:tc>" * levels + "<w:p><w:r><w:t>The core.</w:t></w:r></w:p>" + "</w:tc></w:tr></w:tbl>" * levels
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    document = f'<w:document xmlns:w="{space}"><w:body>{core}<w:p><w:r><w:t>After.</w:t></w:r></w:p></w:body></w:document>'
+    (text,), not_read = read(hostile_archives.packed("docx", document), "docx")
+    assert "After." in text and ("The core." in text) is not bool(lost)
+    assert [part.reason[:21] for part in not_read] == ["a part of its text: i"] * lost
 
 
 def test_a_file_of_which_no_part_is_read_is_named_once(tmp_path: Path) -> None:
