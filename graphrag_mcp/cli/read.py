@@ -179,15 +179,15 @@ def _shown(options: argparse.Namespace, result: Any, reason: str) -> int:
 def _drift(app: App, corpus: str, query: str, budget: Mapping[str, Any]) -> Result:
     """The whole walk by the configured model; the same command goes on where it was stopped."""
     from graphrag_mcp.query import drift_llm
-    from graphrag_mcp.query.drift import Drift
+    from graphrag_mcp.query.drift import Drift, Limits
 
     snapshot, asker = app.snapshot(corpus), app.asker(corpus)
     if not asker.on:
         what = "search mode 'drift' needs a chat model and none is configured"
         move = "Set GRAPHRAG_MCP_CHAT_MODEL, or leave --mode drift out: walking without a model is for an agent"
         raise BadInput(what, move)
-    session = Drift(snapshot, app.drift_path(drift_llm.session_name(snapshot, query, 3, 20, 40)))
-    return drift_llm.run(session, query, asker, **budget)
+    session = Drift(snapshot, app.drift_path(drift_llm.session_name(snapshot, query, Limits())), **budget)
+    return drift_llm.run(session, query, asker)
 
 
 def entity(options: argparse.Namespace) -> int:

@@ -340,7 +340,19 @@ def digest(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write the index as Parquet files with GraphRAG's column names, or its graph as an HTML file."""
+    """Write the index as Parquet files with GraphRAG's column names, and its graph as GraphML or an HTML file."""
+    if not options.folder and (options.graphml or not options.html):
+        raise BadInput("export needs a folder", "Name one, or a file for the page with --html FILE")
+    record: dict[str, Any] = {}
+    lines: list[str] = []
+    if options.folder:
+        from graphrag_mcp.exchange import export as exports
+
+        snapshot, folder = output.snapshot_of(options), Path(options.folder).expanduser().absolute()
+        record |= exports.export(snapshot, folder)
+        lines += [f"{name}.parquet {n:,} rows" for name, n in record.items()]
+        if options.graphml:
+            exports.graphml(snapshot, folder / "graph.graphml")
     if options.html:
         from graphrag_mcp.explorer.page import document
 
@@ -348,17 +360,9 @@ def export(options: argparse.Namespace) -> int:
         path = Path(options.html).expanduser().absolute()
         path.write_text(text, "utf-8", "replace")
         size = path.stat().st_size
-        line = f"{path} {size:,} bytes: {output.counts_line(counts)}"
-        return output.say(options, {"file": str(path), "bytes": size, **counts}, line)
-    if not options.folder:
-        raise BadInput("export needs a folder", "Name one, or a file for the page with --html FILE")
-    from graphrag_mcp.exchange import export as exports
-
-    snapshot, folder = output.snapshot_of(options), Path(options.folder).expanduser().absolute()
-    rows = exports.export(snapshot, folder)
-    if options.graphml:
-        exports.graphml(snapshot, folder / "graph.graphml")
-    return output.say(options, rows, *(f"{name}.parquet {n:,} rows" for name, n in rows.items()))
+        record |= {"file": str(path), "bytes": size, **counts}
+        lines.append(f"{path} {size:,} bytes: {output.counts_line(counts)}")
+    return output.say(options, record, *lines)
 
 
 def import_(options: argparse.Namespace) -> int:

@@ -107,7 +107,7 @@ def _index(options: argparse.Namespace, folder: Path) -> str:
 
 def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
     """A question on each of the largest topics, with the sentence that names what is asked about and says
-    most on the topic: a line of place and date names it as well, and says nothing."""
+    most on the topic. Names alone say nothing on it: a list of those who took part has most of them."""
     from graphrag_mcp.query import local, topics
     from graphrag_mcp.query.question import term_worth
     from graphrag_mcp.query.survey import survey
@@ -116,8 +116,7 @@ def _questions(snapshot: Snapshot) -> list[dict[str, str]]:
     asked: list[dict[str, str]] = []
     seen: set[str] = set()
     for topic, _ in topics.largest(snapshot, 4 * QUESTIONS):
-        about = [*topic.names, *(text for text, _ in topic.said)]
-        worth = quote.weights_of(about, lambda found: term_worth(snapshot, found)[0])
+        worth = quote.weights_of([text for text, _ in topic.said], lambda found: term_worth(snapshot, found)[0])
         for name in topic.names:
             question = f"What is said about {name}?"
             ranked = local.asked(("", snapshot, None), question)

@@ -19,13 +19,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange import files, graphrag, lightrag
 from graphrag_mcp.exchange.files import Foreign, SourceDocument, SourceEntity, SourceUnit
 from graphrag_mcp.index import imported
 from graphrag_mcp.index.chunk import ChunkParams
 from graphrag_mcp.index.derive import unit_ids
-from graphrag_mcp.index.edits import Target, Wish, edit, is_there
+from graphrag_mcp.index.edits import Target, create
 from graphrag_mcp.index.run import Progress, Run
 from graphrag_mcp.packing.citations import Cited, cited, replace_references
 from graphrag_mcp.packing.references import reference
@@ -129,8 +129,9 @@ Places = Mapping[str, tuple["Holder", imported.UnitRecord]]
 
 
 def key_of(entity: SourceEntity) -> str:
-    """The key under which an imported entity is merged with others of its name."""
-    return entity.key or normalise_name(entity.title)
+    """The key under which an imported entity is merged with others of its name. One that only an edit has made has
+    no name in any text, so its title is its name."""
+    return (entity.key if entity.units else "") or normalise_name(entity.title)
 
 
 class _Writer:
@@ -190,8 +191,10 @@ class _Writer:
                 lost += not self.foreign.by_hand(entity)
                 continue
             name = imported.Name(key, entity.title, entity.type or "unknown", entity.description)
-            # Its other names go with its first unit, unless one is an entity of its own.
-            keys = ((form, normalise_name(form)) for form in entity.aliases)
+            # Its other names go with its first unit, unless one is an entity of its own. A title that was given by
+            # hand is one of them.
+            given = [] if normalise_name(entity.title) == key else [entity.title]
+            keys = ((form, normalise_name(form)) for form in [*given, *entity.aliases])
             aliases = tuple(form for form, alias_key in keys if alias_key == key or alias_key not in self.keys)
             for id in units:
                 self._put(id, "names", replace(name, aliases=aliases) if id == units[0] else name)
@@ -356,7 +359,7 @@ def import_folder(
     # no one is asked.
     asked = replace(settings, max_calls=-1)
     result = index_documents(corpus, IndexRequest(), asked, progress=progress, bring=bring)
-    again = bool(_created(corpus, foreign))
+    again = _created(corpus, foreign)
     if foreign.program == "graphrag-mcp" and foreign.summaries:
         from graphrag_mcp.index.summaries_stage import take_in
 
@@ -370,25 +373,20 @@ def import_folder(
     return result, foreign.notes
 
 
-def _created(corpus: Path, foreign: Foreign) -> int:
-    """Make the entities and relationships that people made in an index of ours, as edits: how many were not
-    there. Those that cannot be made are noted."""
+def _created(corpus: Path, foreign: Foreign) -> bool:
+    """Make the entities and relationships that people made in an index of ours, as one edit: was any not there?
+    Those that cannot be made are noted."""
     wishes: list[tuple[Target, Row]] = []
+    end = _Writer(foreign, {}).end
     for entity in filter(foreign.by_hand, foreign.entities):
         fields: Row = {"type": entity.type, "description": entity.description}
         wishes.append((Target((key_of(entity),), (entity.title,)), fields))
     for relation in filter(foreign.by_hand, foreign.relations):
         fields = {"description": relation.description, "keywords": relation.keywords}
         forms = relation.source, relation.target
-        keys = normalise_name(forms[0]), normalise_name(forms[1])
-        wishes.append((Target(keys, forms), {**fields, "weight": relation.weight}))
-    made, lost = 0, Counter[str]()
-    for target, fields in wishes:
-        given = {name: value for name, value in fields.items() if value}
-        try:
-            made += bool(edit(corpus, Wish("create", [target], given, "import"), False).undo_id)
-        except (BadInput, NotFound):
-            lost[target.kind] += not is_there(corpus, target)
+        wishes.append((Target((end(forms[0]), end(forms[1])), forms), {**fields, "weight": relation.weight}))
+    made, left_out = create(corpus, wishes, "import")
+    lost = Counter(target.kind for target in left_out)
     foreign.note(lost["entity"], "entities", "left out, they were made by hand and cannot be made here")
     foreign.note(lost["relationship"], "relationships", "left out, they were made by hand and an end is not there")
     return made

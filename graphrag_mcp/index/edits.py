@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -124,12 +124,10 @@ def _there(snapshot: Snapshot, target: Target) -> Row:
     return found[0]
 
 
-def is_there(folder: Path, target: Target) -> bool:
+def _is_there(snapshot: Snapshot, overlay: Overlay, target: Target) -> bool:
     """Does the graph hold the relationship, or an entity of this name?"""
-    manifest = ready(current(folder))
-    snapshot = open_snapshot(folder, manifest, keep=False)
     if target.kind == "entity":
-        return _holder(snapshot, fold(logs.load(folder, manifest)), target.keys[0]) is not None
+        return _holder(snapshot, overlay, target.keys[0]) is not None
     id = relationship_id(*sorted(map(entity_id, target.keys)))
     return bool(snapshot.served("relationships", [id], ["n"]))
 
@@ -169,12 +167,14 @@ def _check_free(snapshot: Snapshot, overlay: Overlay, target: Target, title: str
         raise BadInput(f"{title[:60]!r} is another entity, e{holder['n']}", merge)
 
 
-def _check_creatable(snapshot: Snapshot, overlay: Overlay, target: Target) -> None:
+def _check_creatable(snapshot: Snapshot, overlay: Overlay, target: Target, made: Collection[str] = ()) -> None:
+    """Raises BadInput and NotFound. `made`: keys of entities that are created by the same edit."""
     for key, form in zip(target.keys, target.forms, strict=True):
         _check_name(key, form)
     if target.kind == "relationship":
         for key, form in zip(target.keys, target.forms, strict=True):
-            _there(snapshot, Target((key,), (form,)))
+            if key not in made:
+                _there(snapshot, Target((key,), (form,)))
         if target.keys[0] == target.keys[1]:
             raise BadInput("both ends are one entity", "Give two different ones")
         id = relationship_id(*sorted(map(entity_id, target.keys)))
@@ -287,6 +287,31 @@ NAMED = 8  # names that a sentence lists
 def edit(folder: Path, wish: Wish, dry_run: bool = True) -> EditResult:
     """Make a change durable, or say what it is. Raises BadInput, NotFound, Busy, Damaged."""
     return _change(folder, dry_run, partial(rows, wish=wish))
+
+
+def create(folder: Path, wishes: Iterable[tuple[Target, Row]], by: str) -> tuple[bool, list[Target]]:
+    """Create entities, and relationships behind them, as one edit with one undo: was any of them new, and those that
+    are neither there nor can be created. A field without a value is left out. Raises Busy and Damaged."""
+    left_out: list[Target] = []
+
+    def make(snapshot: Snapshot, log: Sequence[LogRow], id: str) -> list[LogRow]:
+        overlay, made, names = fold(log), dict[tuple[str, ...], LogRow](), set[str]()
+        for target, fields in wishes:
+            if target.keys in made or _is_there(snapshot, overlay, target):
+                continue
+            try:
+                _check_creatable(snapshot, overlay, target, names)
+                given = cleaned({name: value for name, value in fields.items() if value}, target.kind)
+                row = LogRow(id, "create", target.kind, target.keys, target.forms, given, by=by, time=now())
+                within_limits(row)
+            except (BadInput, NotFound):
+                left_out.append(target)
+            else:
+                made[target.keys] = row
+                names.update(target.keys)
+        return list(made.values())
+
+    return bool(_change(folder, False, make).undo_id), left_out
 
 
 def replay(folder: Path, log: Sequence[LogRow]) -> EditResult:

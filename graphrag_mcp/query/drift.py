@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ from graphrag_mcp.types import Citation, DriftNode, DriftResult
 
 TABLES = {"d": "documents", "e": "entities", "r": "relationships", "c": "reports"}
 DEFAULT_TOKENS = 6_000
-DEPTH, BREADTH, NODES = 3, 20, 40  # levels of follow-ups, nodes of a level, nodes in all
 FOLLOW_UPS = 5  # kept of one answer
 PRIMER_FOLLOW_UPS = 10  # kept of the first, which opens the walk
 ANSWER_CHARACTERS = 20_000
@@ -42,11 +41,19 @@ SHOWN = 5  # nodes of the frontier beside a context
 LISTED = 8  # that are named in a list
 IN_JSON = 0.92  # of the room: a text takes 1.05 to 1.06 times its tokens as JSON (context of the sample, 600 to 6,000)
 PRIMER_REPORTS = 8  # before the first step, in half of the room
-REPORT = 360  # characters of one
 FINISH = 'drift_step(session_id="{}", finish=true)'
 
 
 # ---- answers -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a walk may become: levels of follow-ups, nodes that are opened at a level, nodes in all."""
+
+    depth: int = 3
+    breadth: int = 20
+    max_nodes: int = 40
 
 
 @dataclass(slots=True)
@@ -118,12 +125,14 @@ def marked(answer: str, removed: Collection[str]) -> str:
 
 
 class Drift:
-    """One session: `Drift(snapshot, path).start(query)`, `.step(...)` per node, `.finish()`."""
+    """One session: `Drift(snapshot, path).start(query)`, `.step(...)` per node, `.finish()`. Each result has at
+    most `max_tokens` tokens."""
 
-    def __init__(self, snapshot: Snapshot, path: Path) -> None:
+    def __init__(self, snapshot: Snapshot, path: Path, max_tokens: int = DEFAULT_TOKENS) -> None:
         self.snapshot = snapshot
         self.path = path
         self.id = path.stem
+        self.budget, self.clamped = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
 
     # ---- the journal -----------------------------------------------------------------------------
 
@@ -142,17 +151,16 @@ class Drift:
             )
         return walk
 
-    def begin(self, query: str, *, depth: int = DEPTH, breadth: int = BREADTH, max_nodes: int = NODES) -> Walk:
+    def begin(self, query: str, limits: Limits) -> Walk:
         """Write the first event of the session, unless the session has begun."""
         query = drift_state.clean_query(query)
         if not query:
             what = "the query is empty"
             raise BadInput(what, 'Ask something, e.g. drift_search(query="How did A come to B?")')
         if not Walk(sessions.read(self.path)).header:
-            limits = {"depth": depth, "breadth": breadth, "max_nodes": max_nodes}
             manifest = self.snapshot.manifest
             place = {"corpus": manifest.corpus, "generation": manifest.generation}
-            sessions.append(self.path, {"op": "start", "query": query, **place, **limits})
+            sessions.append(self.path, {"op": "start", "query": query, **place, **asdict(limits)})
         return self.walk()
 
     def opened(self, id: str, ids: Sequence[str], tokens: int, after: str = "") -> Walk:
@@ -178,22 +186,13 @@ class Drift:
 
     # ---- steps -----------------------------------------------------------------------------------
 
-    def start(
-        self,
-        query: str,
-        *,
-        depth: int = DEPTH,
-        breadth: int = BREADTH,
-        max_nodes: int = NODES,
-        max_tokens: int = DEFAULT_TOKENS,
-    ) -> DriftResult:
+    def start(self, query: str, limits: Limits | None = None) -> DriftResult:
         """Open the session with the primer over the best-rated reports. A session that exists
         already continues."""
-        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
-        walk = self.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
+        walk = self.begin(query, limits or Limits())
         if walk.graph.nodes[walk.root]["status"] == "frontier":
-            return self._show(walk, walk.root, "", budget, note)
-        return self._next(walk, "", "", budget, "This session had been started before; it goes on.")
+            return self._show(walk, walk.root, "")
+        return self._next(walk, "", "", "This session had been started before; it goes on.")
 
     def step(
         self,
@@ -203,8 +202,6 @@ class Drift:
         follow_ups: object = (),
         prune: object = (),
         open_next: object = "",
-        *,
-        max_tokens: int = DEFAULT_TOKENS,
     ) -> DriftResult:
         """Record an answer to a node and open the next node.
 
@@ -212,22 +209,21 @@ class Drift:
         answer, score, follow-ups and dropped nodes, the node `node_id` itself is opened. Without
         `node_id` the only open node is meant, or to be opened the one that waits for an answer longest. The
         same call twice changes nothing more."""
-        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         text = str(answer or "").strip()
         answer = text[:ANSWER_CHARACTERS]
         value, unread = read_score(score)
         silent = not (text or value is not None or follow_ups or _listed(prune))
         if not (node_id := self.meant(walk, node_id, to_open=silent)):
-            return self._waiting(walk, budget, note)
+            return self._waiting(walk)
         most = PRIMER_FOLLOW_UPS if node_id == walk.root else FOLLOW_UPS
         queries, more = read_follow_ups(follow_ups, most)
         # before anything is written: a call that fails has done nothing
         pruned = [self.known(walk, id) for id in _listed(prune)]
         chosen = self._chosen(walk, open_next)
-        notes = [note, unread, more]
+        notes = [unread, more]
         if not (answer or value is not None or queries or pruned or chosen):
-            return self._show(walk, node_id, "", budget, *notes)
+            return self._show(walk, node_id, "", *notes)
         if len(text) > len(answer):
             notes.append(f"Of the answer the first {ANSWER_CHARACTERS:,} characters are kept.")
         if value is not None and not answer:
@@ -248,26 +244,24 @@ class Drift:
             if repeated and walk.graph.nodes[node_id]["depth"] < walk.header["depth"]:
                 what = counted(repeated, "follow-ups")
                 notes.append(f"{what} repeated what is there: linked, not asked again.")
-        return self._next(walk, node_id, chosen, budget, *notes)
+        return self._next(walk, node_id, chosen, *notes)
 
-    def go_on(self, after: str, open_next: object = "", *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-        """Open what comes after a node that was answered."""
-        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
+    def go_on(self, after: str, open_next: object = "", beside: int = 0) -> DriftResult:
+        """Open what comes after a node that was answered; its result leaves room for `beside` tokens."""
         walk = self.walk()
-        return self._next(walk, after, self._chosen(walk, open_next), budget, note)
+        return self._next(walk, after, self._chosen(walk, open_next), beside=beside)
 
-    def finish(self, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
+    def finish(self) -> DriftResult:
         """The answers, best first, repeats merged, references checked. The session stays open."""
-        budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
         walk = self.walk()
         result = self.state(walk, DriftResult(session_id=self.id), SHOWN)
-        result.hint = joined(note, self.moved(walk))
+        result.hint = self.remarks(walk)
         query, best = one_line(walk.header["query"], 300), best_answers(walk)
         if not best:
             result.state, result.done = "not_found", False
             result.text = f"No node of this session has an answer yet. Question: {query}"
             result.next_call = self._call((walk.with_status("open") or walk.frontier())[0])
-            return finish(result, budget)
+            return finish(result, self.budget)
         known, removed = references(self.snapshot, [found.node["answer"] for found in best])
         context.note(result, not_there(removed))
         if waiting := walk.waiting():
@@ -277,7 +271,7 @@ class Drift:
         items = [found.item(f"answer {n}", known, removed) for n, found in enumerate(best, 1)]
         answered = counted(result.answered, "answered questions")
         intro = f"# {query}\n{counted(len(best), 'answers')} from {answered}, best first."
-        return compose(result, [packing.Section("Answers", items, 1.0)], budget, intro=intro)
+        return compose(result, [packing.Section("Answers", items, 1.0)], self.budget, intro=intro)
 
     # ---- opening a node --------------------------------------------------------------------------
 
@@ -286,7 +280,7 @@ class Drift:
         asked = str(open_next or "").strip()
         return asked.casefold() if asked.casefold() in ("", "none") else self.known(walk, asked)
 
-    def _next(self, walk: Walk, after: str, chosen: str, budget: int, *notes: str) -> DriftResult:
+    def _next(self, walk: Walk, after: str, chosen: str, *notes: str, beside: int = 0) -> DriftResult:
         """Open the chosen node, or the best frontier node; the one that this answer opened before,
         when the call is repeated."""
         if not chosen:
@@ -295,22 +289,23 @@ class Drift:
             best = [*again, *walk.waiting()]
             chosen = next((id for id in best if id != after), "none")
         if chosen == "none":
-            return self._waiting(walk, budget, *notes)
-        return self._show(walk, chosen, after, budget, *notes)
+            return self._waiting(walk, *notes)
+        return self._show(walk, chosen, after, *notes, beside=beside)
 
-    def _show(self, walk: Walk, id: str, after: str, budget: int, *notes: str) -> DriftResult:
+    def _show(self, walk: Walk, id: str, after: str, *notes: str, beside: int = 0) -> DriftResult:
         """The context of a node, and what the agent is asked to do with it."""
         node, primer = walk.graph.nodes[id], id == walk.root
         gone = {"pruned": "was pruned", "dropped": "gave way to better ones (max_nodes)"}
         if why := gone.get(node["status"]):
             raise BadInput(f"node {id} {why}", f"Open another: {self._open_list(walk)}")
         if node["status"] == "frontier" and not walk.budget_left():
-            return self._waiting(walk, budget, *notes, "The budget of this session is spent.")
+            return self._waiting(walk, *notes, "The budget of this session is spent.")
         prompt = prompts.load("drift_primer" if primer else "drift_step")
         intro = prompt.substitute(question=walk.header["query"], node=id, node_query=node["query"])
         result = self.state(walk, DriftResult(session_id=self.id, open_node=id, text=intro), SHOWN)
         late = context.late(self.snapshot) if primer else ""
-        result.next_call, result.hint = self._call(id), joined(*notes, late, self.moved(walk))
+        result.next_call, result.hint = self._call(id), joined(*notes, late, self.remarks(walk))
+        budget = max(self.budget - beside, packing.LOWEST)
         room = int((budget - sending.outgoing(result)) * IN_JSON)
         found = self._context(node["query"], max(room, packing.LOWEST), primer)
         if node["status"] == "frontier":
@@ -328,7 +323,8 @@ class Drift:
         """What a node is answered from: a local search, for the first node after reports in half of the room."""
         result = DriftResult()
         first = reports.opening(self.snapshot, query, PRIMER_REPORTS) if primer else []
-        if items := reports.items(self.snapshot, [report.id for report in first], REPORT, cited=True):
+        each = 4 * (budget // 2 // PRIMER_REPORTS)  # characters of a report: an even share of their room
+        if items := reports.items(self.snapshot, [report.id for report in first], each, cited=True):
             result = compose(result, [packing.Section("Reports", items, 1.0)], budget // 2)
         left = max(budget - result.tokens, packing.LOWEST)
         found = local_search(self.snapshot, query, max_tokens=left)
@@ -343,7 +339,7 @@ class Drift:
 
     # ---- results ---------------------------------------------------------------------------------
 
-    def _waiting(self, walk: Walk, budget: int, *notes: str) -> DriftResult:
+    def _waiting(self, walk: Walk, *notes: str) -> DriftResult:
         """What waits for an answer: nothing was opened."""
         result = self.state(walk, DriftResult(session_id=self.id), LISTED)
         if waiting := walk.waiting():
@@ -355,8 +351,8 @@ class Drift:
             why = "The budget is spent" if walk.frontier() else "The frontier is empty"
             result.text = f"{why}; answered: {counted(result.answered, 'questions')}."
             result.next_call = FINISH.format(self.id)
-        result.hint = joined(*notes, self.moved(walk))
-        return finish(result, budget)
+        result.hint = joined(*notes, self.remarks(walk))
+        return finish(result, self.budget)
 
     def state(self, walk: Walk, result: DriftResult, shown: int) -> DriftResult:
         """The result with how far the walk is: what is answered, and the first nodes that may be opened."""
@@ -376,13 +372,13 @@ class Drift:
     def _open_call(self, id: str) -> str:
         return f'drift_step(session_id="{self.id}", node_id="{id}")'
 
-    def moved(self, walk: Walk) -> str:
-        """Sentences on an index that has changed, and on records that cannot be read."""
+    def remarks(self, walk: Walk) -> str:
+        """Sentences on a budget that was changed, an index that has changed, and records that cannot be read."""
         then, now = walk.header["generation"], self.snapshot.manifest.generation
         changed = f"The index has changed since this session began (generation {then} to {now})."
         verb = "is" if walk.damaged == 1 else "are"
         damaged = f"{counted(walk.damaged, 'records')} of this session cannot be read and {verb} left out."
-        return joined(changed if then != now else "", damaged if walk.damaged else "")
+        return joined(self.clamped, changed if then != now else "", damaged if walk.damaged else "")
 
     # ---- which node is meant ---------------------------------------------------------------------
 

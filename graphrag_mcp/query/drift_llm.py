@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
+from dataclasses import astuple
 
 from graphrag_mcp.llm import prompts
 from graphrag_mcp.llm.asker import Ask, Asker
 from graphrag_mcp.llm.protocols import Message
-from graphrag_mcp.packing.budget import clamp_budget, fill, one_line, shorten
+from graphrag_mcp.packing.budget import fill, one_line, shorten
 from graphrag_mcp.packing.citations import data, example, numbered_brackets, restored
 from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import answer as answers
 from graphrag_mcp.query import drift, model_replies, rank
 from graphrag_mcp.query.context import note
-from graphrag_mcp.query.drift import DEFAULT_TOKENS, FOLLOW_UPS, PRIMER_FOLLOW_UPS, Drift
+from graphrag_mcp.query.drift import FOLLOW_UPS, PRIMER_FOLLOW_UPS, Drift, Limits
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.follow_ups import propose
 from graphrag_mcp.query.hits import Source
@@ -48,26 +49,18 @@ class Stopped(Exception):
     """The walk cannot go on: the model gave no answer, or there is no time (reason "")."""
 
 
-def session_name(snapshot: Snapshot, query: str, depth: int, breadth: int, max_nodes: int) -> str:
+def session_name(snapshot: Snapshot, query: str, limits: Limits) -> str:
     """The same question over the same index is the same session, so asking again goes on with it."""
     manifest = snapshot.manifest
-    parts = manifest.corpus, manifest.generation, query.strip(), depth, breadth, max_nodes
+    parts = manifest.corpus, manifest.generation, query.strip(), *astuple(limits)
     return f"drift-{content_id('auto', *map(str, parts))[:12]}"
 
 
 def run(
-    session: Drift,
-    query: str,
-    asker: Asker,
-    *,
-    depth: int = drift.DEPTH,
-    breadth: int = drift.BREADTH,
-    max_nodes: int = drift.NODES,
-    max_tokens: int = DEFAULT_TOKENS,
-    options: AnswerOptions = ANY_FORM,
+    session: Drift, query: str, asker: Asker, limits: Limits | None = None, options: AnswerOptions = ANY_FORM
 ) -> DriftResult:
     """The walk, as far as `options.seconds` allow: then state `partial`; the same call goes on."""
-    walk = session.begin(query, depth=depth, breadth=breadth, max_nodes=max_nodes)
+    walk = session.begin(query, limits or Limits())
     left = answers.deadline(options.seconds)
     try:
         with _accounted(session, asker):
@@ -75,13 +68,13 @@ def run(
             for level in range(1, walk.header["depth"] + 1):
                 _answer(session, asker, _nodes_of(session.walk(), level), left)
     except Stopped as stopped:
-        return _stopped(session, max_tokens, str(stopped))
-    result = reduce(session, asker, max_tokens=max_tokens, options=options, seconds=left())
+        return _stopped(session, str(stopped))
+    result = reduce(session, asker, options, left())
     result.done = result.state == "answered"  # an agent may go on all the same
     if result.done and (unanswered := session.walk().with_status("open")):
         listed = ", ".join(unanswered[:5])
         note(result, f"{len(unanswered)} questions got no answer from the model: {listed}.")
-    return finish(result, clamp_budget(max_tokens, DEFAULT_TOKENS)[0])
+    return finish(result, session.budget)
 
 
 def _nodes_of(walk: Walk, depth: int) -> list[str]:
@@ -189,20 +182,13 @@ def _prompt(snapshot: Snapshot, walk: Walk, id: str) -> tuple[str, dict[str, str
 
 
 def answer_node(
-    session: Drift,
-    node_id: str,
-    asker: Asker | None,
-    *,
-    open_next: object = "",
-    max_tokens: int = DEFAULT_TOKENS,
-    seconds: float = 0.0,
+    session: Drift, node_id: str, asker: Asker | None, open_next: object = "", seconds: float = 0.0
 ) -> DriftResult:
     """Let the model answer a node, and open the next node. If no model is configured, the node is
     shown."""
-    budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     if not (id := session.meant(walk, node_id, to_open=True)):
-        return session.go_on("", "none", max_tokens=budget)
+        return session.go_on("", "none")
     if walk.graph.nodes[id]["status"] in ("pruned", "dropped"):
         return session.step(id)  # an error that says what else is open
     why = YOURSELF
@@ -210,44 +196,36 @@ def answer_node(
         try:
             with _accounted(session, asker) as meter:
                 _answer(session, asker, [id], answers.deadline(seconds))
-            return _answered(session, id, meter, open_next, budget)
+            return _answered(session, id, meter, open_next)
         except Stopped as stopped:
             why = answers.failed(str(stopped)) if str(stopped) else answers.NOT_FINISHED
-    result = session.step(id, max_tokens=budget)
+    result = session.step(id)
     note(result, why)
-    return finish(result, budget)
+    return finish(result, session.budget)
 
 
-def _answered(session: Drift, id: str, meter: answers.Meter, open_next: object, budget: int) -> DriftResult:
+def _answered(session: Drift, id: str, meter: answers.Meter, open_next: object) -> DriftResult:
     """What the model said of a node, in a quarter of the room, before the next node."""
     node = session.walk().graph.nodes[id]
     if node["status"] == "pruned":
-        result = session.go_on(id, open_next, max_tokens=budget)
+        result = session.go_on(id, open_next)
         note(result, "Nothing was found for this question; it was pruned.")
-        return finish(result, budget)
+        return finish(result, session.budget)
     score = "no score" if node["score"] is None else f"score {node['score']:g}"
-    head = f"{node['by']} answered `{id}` ({score}):\n{shorten(node['answer'], budget // 4)}"
-    result = session.go_on(id, open_next, max_tokens=max(budget - 2 * count_tokens(head), 1))
+    head = f"{node['by']} answered `{id}` ({score}):\n{shorten(node['answer'], session.budget // 4)}"
+    result = session.go_on(id, open_next, beside=2 * count_tokens(head))
     result.answer, result.method, result.usage = node["answer"], node["by"], meter.usage()
     result.text = f"{head}\n\n{result.text}"
-    return finish(result, budget)
+    return finish(result, session.budget)
 
 
-def reduce(
-    session: Drift,
-    asker: Asker | None,
-    *,
-    max_tokens: int = DEFAULT_TOKENS,
-    options: AnswerOptions = ANY_FORM,
-    seconds: float = 0.0,
-) -> DriftResult:
+def reduce(session: Drift, asker: Asker | None, options: AnswerOptions = ANY_FORM, seconds: float = 0.0) -> DriftResult:
     """The answers of a session, with an answer before them in which the model joins them. If no
     model answers, the answers alone."""
-    budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
-    walk = session.walk()
+    walk, budget = session.walk(), session.budget
     best = drift.best_answers(walk)
     if asker is None or not asker.may_answer("answer") or not best:
-        result = session.finish(max_tokens=budget)
+        result = session.finish()
         note(result, YOURSELF if best else "")
         return finish(result, budget)
     names: dict[str, str] = {}
@@ -261,7 +239,7 @@ def reduce(
     with _accounted(session, asker):
         reply = answers.waited(asker, work, seconds)
     if reply is None or not reply.by:
-        return _stopped(session, max_tokens, "" if reply is None else reply.reason)
+        return _stopped(session, "" if reply is None else reply.reason)
     walk = session.walk()
     result = session.state(walk, DriftResult(session_id=session.id, usage=walk.usage), shown=0)
     stages = sorted(walk.usage.get("by_stage", {}).items())
@@ -272,14 +250,13 @@ def reduce(
     return answers.answered(result, reply, budget, snapshot=session.snapshot)
 
 
-def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
+def _stopped(session: Drift, reason: str) -> DriftResult:
     """The walk as far as it is: out of time (reason ""), or the model does not answer."""
-    budget, _ = clamp_budget(max_tokens, DEFAULT_TOKENS)
     walk = session.walk()
     if reason and not walk.with_status("answered"):  # nothing to show but where an agent may begin
-        result = session.step(walk.root, max_tokens=budget)
+        result = session.step(walk.root)
     else:
-        result = session.finish(max_tokens=budget)
+        result = session.finish()
     result.done, result.usage = False, walk.usage
     if reason:
         note(result, answers.failed(reason).replace("answer from it", "go on with drift_step"))
@@ -291,4 +268,4 @@ def _stopped(session: Drift, max_tokens: int, reason: str) -> DriftResult:
         arguments = f'query="{query}", mode="auto", corpus="{header["corpus"]}", {limits}'
         result.next_call = f"drift_search({arguments})"
         note(result, TIME_IS_UP)
-    return finish(result, budget)
+    return finish(result, session.budget)

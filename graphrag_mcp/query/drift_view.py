@@ -10,11 +10,10 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.page import finish
-from graphrag_mcp.query.drift import DEFAULT_TOKENS, Drift, best_answers, marked, references
+from graphrag_mcp.query.drift import Drift, best_answers, marked, references
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.query.notes import joined
 from graphrag_mcp.text.terms import counted
@@ -36,17 +35,15 @@ def export(session: Drift, form: str = "tree") -> str:
     return _text(session, walk, _graph(session, walk), form)
 
 
-def view(session: Drift, form: str, *, max_tokens: int = DEFAULT_TOKENS) -> DriftResult:
-    """The session in this form, within `max_tokens`: answers are shortened first, then the last
+def view(session: Drift, form: str) -> DriftResult:
+    """The session in this form, within its budget: answers are shortened first, then the last
     questions are left out."""
-    form = checked(form)
-    budget, note = packing.clamp_budget(max_tokens, DEFAULT_TOKENS)
-    walk = session.walk()
+    form, walk, budget = checked(form), session.walk(), session.budget
     graph = _graph(session, walk)
     result = session.state(walk, DriftResult(session_id=session.id), shown=0)
     gone = sorted({id for _, node in graph.nodes(data=True) for id in node["gone"]})
     lost = f"Not in the index any more: {', '.join(gone[:10])}." if gone else ""
-    notes = joined(note, session.moved(walk), lost)
+    notes = joined(session.remarks(walk), lost)
 
     def fits(shown: nx.MultiDiGraph[str], short: str = "") -> bool:
         left_out = len(walk.graph) - len(shown)

@@ -6,6 +6,7 @@ MCP."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from mcp.server.mcpserver.tools import Tool
@@ -13,7 +14,7 @@ from mcp.types import ToolAnnotations
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.tools import drift, edit, explorer, index, lookup, notes, search, work
-from graphrag_mcp.tools.contract import TABLES, OurTool
+from graphrag_mcp.tools.contract import TABLES, OurTool, described
 from graphrag_mcp.types import is_list, is_object
 
 
@@ -129,12 +130,18 @@ def all_tools() -> list[Tool]:
 def _tool(function: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     description = " ".join((function.__doc__ or "").split())
     labels: dict[str, Any] = {"title": title, "description": description}
-    tool = OurTool.from_function(function, annotations=annotations, **labels)
+    tool = OurTool.from_function(_described(function), annotations=annotations, **labels)
     tool.parameters = _bare(tool.parameters)
     if tool.fn_metadata.output_schema is not None:
         schema = tool.fn_metadata.output_schema
         tool.fn_metadata.output_schema = _bare(schema, schema.get("$defs", {}))
     return tool
+
+
+@cache
+def _described(function: Callable[..., Any]) -> Callable[..., Any]:
+    vars(function)["__signature__"] = described(function)
+    return function
 
 
 def _bare(schema: Any, definitions: Any = None, names: bool = False) -> Any:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.packing import sending
-from graphrag_mcp.tools.contract import Ctx, Query, Text, apart, called, desk_of, sendable, sent
+from graphrag_mcp.tools.contract import Ctx, apart, desk_of, sendable, sent
 from graphrag_mcp.tools.resources import CHARACTERS, document_row
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 RESULTS_TOKENS = 4_000
 LINKS = ("url", "source_url", "link", "source")  # metadata that may hold a document's web address
-
-FetchId = Annotated[Text, called("fetch_id")]
 
 
 class Found(BaseModel):
@@ -42,7 +40,7 @@ class Fetched(BaseModel):
     metadata: dict[str, str] = Field(default_factory=dict)
 
 
-async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
+async def search(query: str, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
     """Search the indexed documents. Gives results with an id each; fetch gives the text behind an
     id."""
     from graphrag_mcp.query.local import local_search
@@ -64,7 +62,7 @@ async def search(query: Query, ctx: Ctx) -> Annotated[CallToolResult, Searched]:
     return await _plain(ctx, "search", work)
 
 
-async def fetch(id: FetchId, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
+async def fetch(id: str, ctx: Ctx) -> Annotated[CallToolResult, Fetched]:
     """The text behind an id of search, with its title, address and where it stands."""
     from graphrag_mcp.query.source import get_source
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import inspect
 import json
 import logging
 import math
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_origin
 from urllib.parse import quote
 
 import anyio
@@ -31,7 +32,6 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent
 from pydantic import AliasChoices, BeforeValidator, Field, ValidationError, WithJsonSchema
-from pydantic.fields import FieldInfo
 
 from graphrag_mcp import types
 from graphrag_mcp.app import App
@@ -397,31 +397,16 @@ def as_cursor(value: Any) -> Any:
     return NO_PAGE if (plain := unsealed(value)) is None else plain
 
 
-def as_int(default: int) -> Any:
-    """A converter: null and "" are the default, "1,200" and 1200.7 are numbers."""
-
-    def convert(value: Any) -> Any:
-        if value is None or value == "":
-            return default
-        if isinstance(value, str):
-            try:
-                value = float(value.replace(",", "").replace("_", ""))
-            except ValueError:
-                return value
-        if isinstance(value, float):
-            return int(value) if math.isfinite(value) else 10**9
-        return value
-
-    return convert
-
-
-def as_flag(default: bool) -> Any:
-    """A converter: null and "" are the default; pydantic takes yes and no, on and off, 1 and 0."""
-
-    def convert(value: Any) -> Any:
-        return default if value in (None, "") else as_word(value)
-
-    return convert
+def as_int(value: Any) -> Any:
+    """ "1,200" and 1200.7 are numbers."""
+    if isinstance(value, str):
+        try:
+            value = float(value.replace(",", "").replace("_", ""))
+        except ValueError:
+            return value
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else 10**9
+    return value
 
 
 def as_list(value: Any) -> Any:
@@ -442,55 +427,48 @@ def as_word(value: Any) -> Any:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def called(name: str) -> FieldInfo:
-    """Description and other names of the argument that has this name in contract.toml."""
-    description, others = TABLES["arguments"][name]
-    alias = AliasChoices(*others.split()) if others else None
-    return Field(description=description or None, validation_alias=alias)
-
-
 class NotGiven(int):
     """The number of an argument that the caller did not give; an equal number that it gave is an int."""
 
 
-def whole_number(default: int) -> BeforeValidator:
-    """A validator that reads a whole number in the forms that models write; `default` for none."""
-    return BeforeValidator(as_int(default))
+Objects = list[Any]  # which the tool itself looks at
+Cursor = Annotated[str, BeforeValidator(as_cursor)]
+# How values of a type are read in the forms in which models write them. pydantic reads yes and no, on and off.
+READ_AS: dict[Any, Callable[[Any], Any]] = {
+    str: as_text,
+    int: as_int,
+    bool: as_word,
+    list[str]: as_strings,
+    Objects: as_list,
+}
 
 
-def one_of(first: str) -> BeforeValidator:
-    """A word in any case; `first` for an empty one."""
-    return BeforeValidator(lambda value: as_word(value) or first)
+def described(function: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a tool with what contract.toml says of its arguments: a description and other names. Their
+    values are read in the forms in which models write them; null and "" are the default."""
+    signature = inspect.signature(function, eval_str=True)
+    arguments = TABLES["arguments"]
+    of_tool = arguments.get(function.__name__, {})
 
+    def argument(parameter: inspect.Parameter) -> inspect.Parameter:
+        kind, name, default = parameter.annotation, parameter.name, parameter.default
+        if kind is Ctx:
+            return parameter
+        told = of_tool.get(name, name)
+        description, others = arguments[told] if isinstance(told, str) else told
+        given = Field(
+            description=description or None, validation_alias=AliasChoices(*others.split()) if others else None
+        )
+        forms: list[Any] = []
+        if get_origin(kind) is not Annotated:  # which says itself how it is read
+            forms.append(BeforeValidator(as_word if get_origin(kind) is Literal else READ_AS[kind]))
+        if default is not inspect.Parameter.empty:
+            forms.append(BeforeValidator(lambda value: default if value is None or value == "" else value))
+        if kind is Objects:
+            forms.append(WithJsonSchema({"type": "array", "items": {"type": "object"}}))
+        return parameter.replace(annotation=Annotated[(kind, *forms, given)])
 
-def listed(schema: dict[str, Any]) -> WithJsonSchema:
-    """The schema of a list of objects, which the tool itself looks at."""
-    return WithJsonSchema({"type": "array", "items": schema})
-
-
-Text = Annotated[str, BeforeValidator(as_text)]
-Flag = Annotated[bool, BeforeValidator(as_flag(False))]
-Strings = Annotated[list[str], BeforeValidator(as_strings)]
-Objects = Annotated[list[Any], BeforeValidator(as_list)]
-
-Query = Annotated[Text, called("query")]
-Corpus = Annotated[Text, called("corpus")]
-Corpora = Annotated[Text, called("corpora")]
-Budget1200 = Annotated[int, whole_number(1200), called("budget")]
-Budget2000 = Annotated[int, whole_number(2000), called("budget")]
-Budget3000 = Annotated[int, whole_number(3000), called("budget")]
-Budget4000 = Annotated[int, whole_number(4000), called("budget")]
-Budget6000 = Annotated[int, whole_number(6000), called("budget")]
-Cursor = Annotated[str, BeforeValidator(as_cursor), called("cursor")]
-Answer = Annotated[Flag, called("answer")]
-Instructions = Annotated[Text, called("instructions")]
-Filters = Annotated[Strings, called("filters")]
-Queries = Annotated[Strings, called("queries")]
-Breadth = Annotated[Literal["passages", "sentences"], one_of("passages"), called("breadth")]
-Sort = Annotated[Literal["rank", "time"], one_of("rank"), called("sort")]
-SessionId = Annotated[Text, called("session_id")]
-JobId = Annotated[Text, called("job_id")]
-Texts = Annotated[Objects, listed(TABLES["text"]), called("texts")]
+    return signature.replace(parameters=list(map(argument, signature.parameters.values())))
 
 
 # ---- wrong calls ----------------------------------------------------------------------------------

@@ -20,52 +20,34 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 38.0  # for the model, within the call's own limit
 
-Mode = Annotated[Literal["step", "auto"], contract.one_of("step"), contract.called("mode")]
-Depth = Annotated[int, contract.whole_number(3), contract.called("depth")]
-Breadth = Annotated[int, contract.whole_number(20), contract.called("drift_breadth")]
-MaxNodes = Annotated[int, contract.whole_number(40), contract.called("drift_max_nodes")]
-NodeId = Annotated[contract.Text, contract.called("node_id")]
-Answer = Annotated[contract.Text, contract.called("drift_answer")]
 # What models send as a score or as questions is read by query/model_replies.py.
-Score = Annotated[Annotated[Any, WithJsonSchema({"type": "number"})], contract.called("score")]
-FollowUps = Annotated[
-    Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})], contract.called("follow_ups")
-]
-Prune = Annotated[contract.Strings, contract.called("prune")]
-Finish = Annotated[contract.Flag, contract.called("finish")]
-NoteTitle = Annotated[contract.Text, contract.called("drift_note")]
-Auto = Annotated[contract.Flag, contract.called("auto")]
-Reduce = Annotated[contract.Flag, contract.called("reduce")]
-Form = Annotated[Literal["answers", "tree", "json", "mermaid"], contract.one_of("answers"), contract.called("form")]
-OpenNext = Annotated[contract.Text, contract.called("open_next")]
+Score = Annotated[Any, WithJsonSchema({"type": "number"})]
+FollowUps = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})]
 
 
 async def drift_search(
-    query: contract.Query,
+    query: str,
     ctx: Ctx,
-    corpus: contract.Corpus = "",
-    mode: Mode = "step",
-    depth: Depth = 3,
-    breadth: Breadth = 20,
-    max_nodes: MaxNodes = 40,
-    max_tokens: contract.Budget3000 = 3000,
+    corpus: str = "",
+    mode: Literal["step", "auto"] = "step",
+    depth: int = 3,
+    breadth: int = 20,
+    max_nodes: int = 40,
+    max_tokens: int = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """Begin an investigation in steps (why something happened): context for its first node, which
     drift_step answers."""
-    limits = {
-        "depth": clamp("depth", depth, 1, 6),
-        "breadth": clamp("breadth", breadth, 1, 100),
-        "max_nodes": clamp("max_nodes", max_nodes, 2, 200),
-    }
+    depth, breadth = clamp("depth", depth, 1, 6), clamp("breadth", breadth, 1, 100)
+    max_nodes = clamp("max_nodes", max_nodes, 2, 200)
     inner, whole = budgets(ctx, max_tokens, 3000, corpus, page=True)
     app = desk_of(ctx).app
     name = f"drift-{secrets.token_hex(6)}"
 
     def work(parts: list[tuple[str, Snapshot]]) -> Result:
-        from graphrag_mcp.query.drift import KEEP_DAYS, Drift
+        from graphrag_mcp.query.drift import KEEP_DAYS, Drift, Limits
         from graphrag_mcp.store import sessions
 
-        snapshot = parts[0][1]
+        snapshot, limits = parts[0][1], Limits(depth, breadth, max_nodes)
         sessions.forget(app.drift_path(name).parent, KEEP_DAYS * 86_400)
         if mode == "auto":
             from graphrag_mcp.query import drift_llm
@@ -73,29 +55,28 @@ async def drift_search(
 
             asker = app.asker(app.corpus_for_reading(corpus))
             if asker.may_answer("drift_step"):
-                path = app.drift_path(drift_llm.session_name(snapshot, query, **limits))
+                path = app.drift_path(drift_llm.session_name(snapshot, query, limits))
                 options = AnswerOptions(seconds=ANSWER_SECONDS)
-                session = Drift(snapshot, path)
-                return drift_llm.run(session, query, asker, **limits, max_tokens=inner, options=options)
+                return drift_llm.run(Drift(snapshot, path, inner), query, asker, limits, options)
             remark(drift_llm.NO_MODEL)
-        return Drift(snapshot, app.drift_path(name)).start(query, **limits, max_tokens=inner)
+        return Drift(snapshot, app.drift_path(name), inner).start(query, limits)
 
     return await read(ctx, "drift_search", corpus, work, whole)
 
 
 async def drift_step(
-    session_id: contract.SessionId,
+    session_id: str,
     ctx: Ctx,
-    node_id: NodeId = "",
-    answer: Answer = "",
+    node_id: str = "",
+    answer: str = "",
     score: Score = None,
     follow_ups: FollowUps = [],
-    finish: Finish = False,
-    prune: Prune = [],
-    open_next: OpenNext = "",
-    auto: Auto = False,
-    note: NoteTitle = "",
-    max_tokens: contract.Budget3000 = 3000,
+    finish: bool = False,
+    prune: list[str] = [],
+    open_next: str = "",
+    auto: bool = False,
+    note: str = "",
+    max_tokens: int = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """Hand in the answer to a node; gives the next node's context."""
     from graphrag_mcp.query.drift_view import note_text
@@ -103,7 +84,7 @@ async def drift_step(
     inner, whole = budgets(ctx, max_tokens, 3000)
 
     def work(app: App) -> Result:
-        session, corpus = session_of(app, session_id)
+        session, corpus = session_of(app, session_id, inner)
         if note.strip() and not finish:
             raise BadInput("note keeps what a session has found", "Give finish=true with it")
         if finish and not node_id.strip():
@@ -111,17 +92,15 @@ async def drift_step(
         if auto and not answer.strip():
             from graphrag_mcp.query.drift_llm import answer_node
 
-            return answer_node(
-                session, node_id, app.asker(corpus), open_next=open_next, max_tokens=inner, seconds=ANSWER_SECONDS
-            )
+            return answer_node(session, node_id, app.asker(corpus), open_next, ANSWER_SECONDS)
         arguments = node_id, answer, score, follow_ups, prune
         if not finish:
-            return session.step(*arguments, open_next, max_tokens=inner)
-        session.step(*arguments, "none", max_tokens=inner)
+            return session.step(*arguments, open_next)
+        session.step(*arguments, "none")
         return finished(app, session, corpus, "")
 
     def finished(app: App, session: Drift, corpus: str, last_answer: str) -> Result:
-        result = session.finish(max_tokens=inner)
+        result = session.finish()
         if note.strip():
             kept = notes.kept(app, notes.Note(note, note_text(session, last_answer)), corpus, by)
             result.hint = kept if result.hint in kept else f"{kept} {result.hint}"
@@ -132,32 +111,32 @@ async def drift_step(
 
 
 async def drift_finish(
-    session_id: contract.SessionId,
+    session_id: str,
     ctx: Ctx,
-    reduce: Reduce = False,
-    format: Form = "answers",
-    max_tokens: contract.Budget3000 = 3000,
+    reduce: bool = False,
+    format: Literal["answers", "tree", "json", "mermaid"] = "answers",
+    max_tokens: int = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """The answers of a DRIFT session, ranked and cited: write the final answer from them. The session
     stays open."""
     inner, whole = budgets(ctx, max_tokens, 3000)
 
     def work(app: App) -> Result:
-        session, corpus = session_of(app, session_id)
+        session, corpus = session_of(app, session_id, inner)
         if format != "answers":
             from graphrag_mcp.query.drift_view import view
 
-            return view(session, format, max_tokens=inner)
+            return view(session, format)
         if reduce:
             from graphrag_mcp.query import drift_llm
 
-            return drift_llm.reduce(session, app.asker(corpus), max_tokens=inner, seconds=ANSWER_SECONDS)
-        return session.finish(max_tokens=inner)
+            return drift_llm.reduce(session, app.asker(corpus), seconds=ANSWER_SECONDS)
+        return session.finish()
 
     return await serve(ctx, "drift_finish", work, whole)
 
 
-def session_of(app: App, session_id: str) -> tuple[Drift, str]:
+def session_of(app: App, session_id: str, max_tokens: int = 3000) -> tuple[Drift, str]:
     """The session on the newest generation of the corpus that it began in, and that corpus."""
     from graphrag_mcp.query.drift import Drift
     from graphrag_mcp.store import sessions
@@ -168,4 +147,4 @@ def session_of(app: App, session_id: str) -> tuple[Drift, str]:
     if not corpus:
         what = f"there is no DRIFT session {session_id[:60]!r}"
         raise NotFound(what, 'Start one with drift_search(query="...")')
-    return Drift(app.snapshot(corpus), path), corpus
+    return Drift(app.snapshot(corpus), path, max_tokens), corpus

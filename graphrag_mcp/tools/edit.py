@@ -40,19 +40,12 @@ def as_fields(value: Any) -> Any:
     return contract.as_strings(value)
 
 
-DryRun = Annotated[Annotated[bool, BeforeValidator(contract.as_flag(True))], contract.called("dry_run")]
-Op = Annotated[
-    Literal["create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"],
-    contract.one_of("create"),
-    contract.called("op"),
-]
-EditIds = Annotated[contract.Strings, contract.called("edit_ids")]
-Fields = Annotated[Annotated[list[str], BeforeValidator(as_fields)], contract.called("fields")]
-DocumentIds = Annotated[contract.Strings, contract.called("document_ids")]
+Fields = Annotated[list[str], BeforeValidator(as_fields)]
+Op = Literal["create", "update", "rename", "merge", "delete", "undo", "proposals", "reject", "log"]
 
 
 async def remove_documents(
-    ctx: contract.Ctx, ids: DocumentIds, corpus: contract.Corpus = "", dry_run: DryRun = True
+    ctx: contract.Ctx, ids: list[str], corpus: str = "", dry_run: bool = True
 ) -> Annotated[CallToolResult, RemoveResult]:
     """Remove documents for good: indexing their folder again does not add them; indexing the file by
     its name does."""
@@ -61,12 +54,7 @@ async def remove_documents(
 
 
 async def edit_graph(
-    ctx: contract.Ctx,
-    op: Op,
-    ids: EditIds = [],
-    fields: Fields = [],
-    corpus: contract.Corpus = "",
-    dry_run: DryRun = True,
+    ctx: contract.Ctx, op: Op, ids: list[str] = [], fields: Fields = [], corpus: str = "", dry_run: bool = True
 ) -> Annotated[CallToolResult, EditResult]:
     """Correct entities and relationships. Edits take precedence over documents, survive indexing, can
     be undone."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.types import CallToolResult
-from pydantic import Field
 
-from graphrag_mcp.tools.contract import SHOWN, Corpus, Ctx, Text, apart, desk_of, sendable, sent
+from graphrag_mcp.tools.contract import SHOWN, Ctx, apart, desk_of, sendable, sent
 
 if TYPE_CHECKING:
     from mcp.server.extension import Extension
@@ -19,14 +18,7 @@ URI = "ui://graphrag/explore.html"
 
 
 async def explore_data(
-    ctx: Ctx,
-    view: Annotated[Text, Field(description="overview, map, community, entity, passage, ...")],
-    id: Annotated[Text, Field(description="as c5, e12, t33")] = "",
-    to: Annotated[Text, Field(description="of a path: its other end")] = "",
-    under: Annotated[Text, Field(description="of the map: a community")] = "",
-    query: Annotated[Text, Field(description="of a search")] = "",
-    since: Annotated[Text, Field(description="of changes: a generation")] = "",
-    corpus: Corpus = "",
+    ctx: Ctx, view: str, id: str = "", to: str = "", under: str = "", query: str = "", since: str = "", corpus: str = ""
 ) -> CallToolResult:
     """Data of one view of the explorer page. For the page itself."""
     app = desk_of(ctx).app

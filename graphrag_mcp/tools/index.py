@@ -46,27 +46,15 @@ _TAKEN = (
 SUMMARISES = 'has it write summaries and reports (method="llm" reads every text in full)'
 _TEXTS = 'texts=[{"id": "a", "text": "..."}]'
 
-Paths = Annotated[contract.Strings, contract.called("paths")]
-Method = Annotated[Literal["auto", "fast", "light", "llm", "agent"], contract.one_of("auto"), contract.called("method")]
-RemoveMissing = Annotated[contract.Flag, contract.called("remove_missing")]
-Wait = Annotated[int, contract.whole_number(20), contract.called("wait")]
-Listed = Annotated[
-    Literal["counts", "all", "pending", "processing", "processed", "failed"],
-    contract.one_of("counts"),
-    contract.called("listed"),
-]
-Since = Annotated[contract.Text, contract.called("since")]
-AboutEntity = Annotated[contract.Text, contract.called("about_entity")]
-
 
 async def index_documents(
     ctx: Ctx,
-    paths: Paths = [],
-    texts: contract.Texts = [],
-    corpus: contract.Corpus = "",
-    method: Method = "auto",
-    remove_missing: RemoveMissing = False,
-    wait_seconds: Wait = 20,
+    paths: list[str] = [],
+    texts: contract.Objects = [],
+    corpus: str = "",
+    method: Literal["auto", "fast", "light", "llm", "agent"] = "auto",
+    remove_missing: bool = False,
+    wait_seconds: int = 20,
 ) -> Annotated[CallToolResult, IndexResult]:
     """Build or update the index from folders, files or texts: first, and after changes. It reads only
     changed files, and removes deleted files."""
@@ -87,12 +75,12 @@ async def index_documents(
 
 async def graph_status(
     ctx: Ctx,
-    corpus: contract.Corpus = "",
-    job_id: contract.JobId = "",
-    documents: Listed = "counts",
+    corpus: str = "",
+    job_id: str = "",
+    documents: Literal["counts", "all", "pending", "processing", "processed", "failed"] = "counts",
     cursor: contract.Cursor = "",
-    since: Since = "",
-    about: AboutEntity = "",
+    since: str = "",
+    about: str = "",
 ) -> Annotated[CallToolResult, StatusResult]:
     """What is indexed: corpora, counts, model, jobs, what changed."""
 
@@ -109,7 +97,7 @@ async def graph_status(
     return await serve(ctx, "graph_status", work)
 
 
-async def cancel_job(job_id: contract.JobId, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
+async def cancel_job(job_id: str, ctx: Ctx) -> Annotated[CallToolResult, StatusResult]:
     """Stop an indexing job. What it stored stays; index_documents continues from there."""
     desk = desk_of(ctx)
     with telling("cancel_job"):

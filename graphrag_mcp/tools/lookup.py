@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcp.types import CallToolResult
 
@@ -18,27 +18,19 @@ if TYPE_CHECKING:
     from graphrag_mcp.tools.contract import Parts
 
 
-Start = Annotated[contract.Text, contract.called("start")]
-Goal = Annotated[contract.Text, contract.called("goal")]
-Hops = Annotated[int, contract.whole_number(1), contract.called("hops")]
 GIVEN, NODES = 2000, 30  # tokens and entities where the caller says nothing
-MaxNodes = Annotated[int, contract.whole_number(NODES), contract.called("max_nodes")]
-
-
-Kinds = Annotated[contract.Strings, contract.called("kinds")]
-Direction = Annotated[Literal["", "in", "out"], contract.one_of(""), contract.called("direction")]
 
 
 async def explore_graph(
     ctx: Ctx,
-    start: Start = "",
-    goal: Goal = "",
-    hops: Hops = 1,
-    max_nodes: MaxNodes = NODES,
-    kinds: Kinds = [],
-    direction: Direction = "",
-    corpus: contract.Corpus = "",
-    max_tokens: contract.Budget2000 = 2000,
+    start: str = "",
+    goal: str = "",
+    hops: int = 1,
+    max_nodes: int = NODES,
+    kinds: list[str] = [],
+    direction: Literal["", "in", "out"] = "",
+    corpus: str = "",
+    max_tokens: int = 2000,
 ) -> CallToolResult:
     """An entity's neighbours, or how start and goal are connected.
     With kinds: links of documents, who uses what in code."""
@@ -78,22 +70,16 @@ def _rest(found: ExploreResult, hops: int, most: int, kinds: list[str], directio
     return f'explore_graph(start="{found.start}", {ends}{over}{larger})'
 
 
-ListSort = Annotated[Literal["date", "title", "size"], contract.one_of("date"), contract.called("list_sort")]
-By = Annotated[Literal["", "year", "month", "day", "statement"], contract.one_of(""), contract.called("by")]
-OneDocument = Annotated[contract.Text, contract.called("one_document")]
-About = Annotated[contract.Text, contract.called("about")]
-
-
 async def list_documents(
     ctx: Ctx,
-    query: About = "",
-    filters: contract.Filters = [],
-    sort: ListSort = "date",
-    by: By = "",
-    document: OneDocument = "",
+    query: str = "",
+    filters: list[str] = [],
+    sort: Literal["date", "title", "size"] = "date",
+    by: Literal["", "year", "month", "day", "statement"] = "",
+    document: str = "",
     cursor: contract.Cursor = "",
-    corpus: contract.Corpus = "",
-    max_tokens: contract.Budget2000 = 2000,
+    corpus: str = "",
+    max_tokens: int = 2000,
 ) -> CallToolResult:
     """With query: a line for each document on it; without, all by topic. Counts by month; an
     outline."""
@@ -109,24 +95,13 @@ async def list_documents(
     return await read(ctx, "list_documents", corpus, work, whole)
 
 
-NameOrId = Annotated[contract.Text, contract.called("name_or_id")]
-CommunityId = Annotated[contract.Text, contract.called("community_id")]
-SourceIds = Annotated[contract.Strings, contract.called("source_ids")]
-Order = Annotated[Literal["", "time"], contract.one_of(""), contract.called("order")]
-Other = Annotated[contract.Text, contract.called("other")]
-Around = Annotated[int, contract.whole_number(0), contract.called("around")]
-On = Annotated[contract.Text, contract.called("on")]
-Changes = Annotated[contract.Flag, contract.called("changes")]
-Raw = Annotated[contract.Flag, contract.called("raw")]
-
-
 async def get_entity(
-    id_or_name: NameOrId,
+    id_or_name: str,
     ctx: Ctx,
-    corpus: contract.Corpora = "",
-    max_tokens: contract.Budget2000 = 2000,
-    order: Order = "",
-    other: Other = "",
+    corpus: str = "",
+    max_tokens: int = 2000,
+    order: Literal["", "time"] = "",
+    other: str = "",
 ) -> CallToolResult:
     """A person, organization, place or thing: description, relationships, documents."""
     from graphrag_mcp.query import federated
@@ -138,9 +113,7 @@ async def get_entity(
     return await read(ctx, "get_entity", corpus, work, whole, [id_or_name])
 
 
-async def get_community_report(
-    community_id: CommunityId, ctx: Ctx, corpus: contract.Corpora = "", max_tokens: contract.Budget1200 = 1200
-) -> CallToolResult:
+async def get_community_report(community_id: str, ctx: Ctx, corpus: str = "", max_tokens: int = 1200) -> CallToolResult:
     """The report on a topic, its documents and subtopics."""
     from graphrag_mcp.query import federated
 
@@ -156,14 +129,14 @@ async def get_community_report(
 
 
 async def get_source(
-    ids: SourceIds,
+    ids: list[str],
     ctx: Ctx,
-    corpus: contract.Corpora = "",
-    max_tokens: contract.Budget4000 = 4000,
-    query: On = "",
-    around: Around = 0,
-    raw: Raw = False,
-    changes: Changes = False,
+    corpus: str = "",
+    max_tokens: int = 4000,
+    query: str = "",
+    around: int = 0,
+    raw: bool = False,
+    changes: bool = False,
 ) -> CallToolResult:
     """The text behind ids: t33.2 a passage, t33.2+ from there to the end, d4 a document, d4#3 a section
     of its outline, e12 a definition of code."""

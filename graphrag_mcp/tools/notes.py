@@ -41,12 +41,6 @@ UNREAD = (
 )
 OPS = ("new", "append", "replace", "undo")
 
-Title = Annotated[contract.Text, contract.called("note_title")]
-NoteText = Annotated[contract.Text, contract.called("note_text")]
-Folder = Annotated[contract.Text, contract.called("note_folder")]
-Op = Annotated[Literal["new", "append", "replace", "undo"], contract.one_of("new"), contract.called("note_op")]
-Check = Annotated[contract.Text, contract.called("note_check")]
-
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -74,12 +68,12 @@ class Written:
 
 async def write_note(
     ctx: Ctx,
-    title: Title,
-    text: NoteText = "",
-    folder: Folder = "",
-    op: Op = "new",
-    check: Check = "",
-    corpus: contract.Corpus = "",
+    title: str,
+    text: str = "",
+    folder: str = "",
+    op: Literal["new", "append", "replace", "undo"] = "new",
+    check: str = "",
+    corpus: str = "",
 ) -> Annotated[CallToolResult, NoteResult]:
     """Keep an answer as a Markdown note that people and later searches read. Cite the ids of its
     sources: they become links, and the note says when a source changes. The next search for it

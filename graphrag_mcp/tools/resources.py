@@ -186,21 +186,23 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 def session(app: App, session_id: str) -> str:
     """A session as drift_finish shows it, shortened until it is small enough."""
+    from graphrag_mcp.query.drift import Drift
     from graphrag_mcp.query.drift_view import view
     from graphrag_mcp.tools.drift import session_of
 
-    found, corpus = session_of(app, session_id)
+    found, corpus = session_of(app, session_id, GRAPH_TOKENS)
+    short = Drift(found.snapshot, found.path, TREE_TOKENS)
     walk = found.walk()
     answered = walk.with_status("answered")
     ranked = sorted((-(walk.graph.nodes[id]["score"] or 0.0), id) for id in answered)
-    graph = json.loads(view(found, "json", max_tokens=GRAPH_TOKENS).text)
+    graph = json.loads(view(found, "json").text)
     body = {
         "session_id": session_id,
         "question": walk.header["query"],
         "corpus": corpus,
         "graph": graph,
         "ranked": [{"id": id, "score": -score} for score, id in ranked],
-        "tree": view(found, "tree", max_tokens=TREE_TOKENS).text,
+        "tree": view(short, "tree").text,
         "left_out": len(walk.graph) - len(graph["nodes"]),
     }
     return _json(body)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 import anyio
@@ -27,21 +27,19 @@ DEFAULT, WIDE, MAP = contract.NotGiven(1200), 2000, contract.NotGiven(3000)
 ANSWER_SECONDS = 38.0  # for the model, so that what it has not finished is said in time
 TELL_EVERY = 0.5  # seconds between two progress messages
 
-Level = Annotated[int, contract.whole_number(-1), contract.called("level")]
-
 
 async def local_search(
     ctx: Ctx,
-    query: contract.Query = "",
-    queries: contract.Queries = [],
-    breadth: contract.Breadth = "passages",
-    sort: contract.Sort = "rank",
-    filters: contract.Filters = [],
+    query: str = "",
+    queries: list[str] = [],
+    breadth: Literal["passages", "sentences"] = "passages",
+    sort: Literal["rank", "time"] = "rank",
+    filters: list[str] = [],
     cursor: contract.Cursor = "",
-    corpus: contract.Corpora = "",
-    max_tokens: contract.Budget1200 = DEFAULT,
-    answer: contract.Answer = False,
-    instructions: contract.Instructions = "",
+    corpus: str = "",
+    max_tokens: int = DEFAULT,
+    answer: bool = False,
+    instructions: str = "",
 ) -> CallToolResult:
     """Passages on a question about people, things, events, details. For what is spread over many
     documents: list_documents with query."""
@@ -81,15 +79,15 @@ async def local_search(
 
 
 async def global_search(
-    query: contract.Query,
+    query: str,
     ctx: Ctx,
-    corpus: contract.Corpora = "",
-    level: Level = -1,
-    max_tokens: contract.Budget3000 = MAP,
+    corpus: str = "",
+    level: int = -1,
+    max_tokens: int = MAP,
     cursor: contract.Cursor = "",
-    filters: contract.Filters = [],
-    answer: contract.Answer = False,
-    instructions: contract.Instructions = "",
+    filters: list[str] = [],
+    answer: bool = False,
+    instructions: str = "",
 ) -> CallToolResult:
     """The whole corpus: its map of topics, or what many documents say on a subject, grouped."""
     from graphrag_mcp.query import global_
@@ -122,12 +120,12 @@ async def global_search(
 
 
 async def search_text(
-    query: contract.Query,
+    query: str,
     ctx: Ctx,
-    corpus: contract.Corpora = "",
-    max_tokens: contract.Budget1200 = DEFAULT,
+    corpus: str = "",
+    max_tokens: int = DEFAULT,
     cursor: contract.Cursor = "",
-    filters: contract.Filters = [],
+    filters: list[str] = [],
 ) -> CallToolResult:
     """Exact words, names, numbers; "a phrase", "a" OR "b"."""
     from graphrag_mcp.query import text_search

@@ -27,19 +27,15 @@ _HOW = {
     '[...], "names": [{"name", "type"}]} for each, all of them in one submit_work.',
     "other": 'Hand in {"work_id", "text"}.',
 }
-Kind = Annotated[Literal["any", "extract", "report", "summary"], contract.one_of("any"), contract.called("kind")]
-Level = Annotated[int, contract.whole_number(-1), contract.called("work_level")]
-MaxItems = Annotated[int, contract.whole_number(5), contract.called("max_items")]
-Results = Annotated[contract.Objects, contract.listed(contract.TABLES["result"]), contract.called("results")]
 
 
 async def claim_work(
     ctx: contract.Ctx,
-    corpus: contract.Corpus = "",
-    kind: Kind = "any",
-    level: Level = -1,
-    max_items: MaxItems = 5,
-    max_tokens: contract.Budget6000 = 6000,
+    corpus: str = "",
+    kind: Literal["any", "extract", "report", "summary"] = "any",
+    level: int = -1,
+    max_items: int = 5,
+    max_tokens: int = 6000,
 ) -> Annotated[CallToolResult, WorkResult]:
     """Write for the index: gives documents to summarise, topics to report on (level=0) or texts to
     read, with instructions."""
@@ -79,7 +75,7 @@ async def claim_work(
 
 
 async def submit_work(
-    ctx: contract.Ctx, results: Results, corpus: contract.Corpus = ""
+    ctx: contract.Ctx, results: contract.Objects, corpus: str = ""
 ) -> Annotated[CallToolResult, WorkResult]:
     """Hand in what claim_work asked for, several items at once."""
     by, client = contract.who(ctx), client_of(ctx)

@@ -66,7 +66,10 @@ def test_text_that_xml_cannot_hold_breaks_nothing(tmp_path: Path) -> None:
 
 def test_the_commands_export_and_walk(sample_home: Path, tmp_path: Path) -> None:
     home = ("--home", sample_home, "--corpus", "sample")
-    assert run_here("export", tmp_path / "out", "--graphml", *home).returncode == 0
+    page = tmp_path / "graph.html"
+    done = run_here("export", tmp_path / "out", "--graphml", "--html", page, *home)
+    assert done.returncode == 0 and "entities.parquet" in done.stdout and f"{page} " in done.stdout and page.is_file()
+    assert run_here("export", "--graphml", "--html", page, *home).returncode == 2, "GraphML is written into a folder"
     assert nx.read_graphml(tmp_path / "out" / "graph.graphml").number_of_nodes() > 80
     found = run_here("explore", "Tobias Fenn", "Ines Calloway", *home)
     assert found.returncode == 0 and "shortest" in found.stdout

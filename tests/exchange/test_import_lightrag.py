@@ -19,8 +19,10 @@ from graphrag_mcp.doctor.generations import digest
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index.edits import Target, Wish, edit
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import entities
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store import manifest as manifests
+from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
 from tests.exchange.test_import import Row, bring, rows
@@ -126,6 +128,7 @@ def test_what_people_made_by_hand_comes_with_an_export_of_ours(tmp_path: Path) -
             "me",
         ),
         Wish("create", [both], {"description": "It keeps its papers.", "weight": 3}, "me"),
+        Wish("rename", [Target(("mara quill",), ("Mara Quill",))], {"title": "The Founder"}, "me"),
     ):
         edit(tmp_path / "c", wish, dry_run=False)
     export(open_snapshot(tmp_path / "c"), tmp_path / "out")
@@ -136,6 +139,9 @@ def test_what_people_made_by_hand_comes_with_an_export_of_ours(tmp_path: Path) -
         (made,) = [row for row in found.rows("entities").to_pylist() if row["title"] == "Quill Archive"]
         assert made["type"] == "organization" and made["degree"] == 1 and found.manifest.parameters["edits"] == 2
         assert "It keeps its papers." in found.rows("relationships")["description"].to_pylist()
+        assert len({row.id for row in in_force(found).log}) == 1, "one edit, and one commit"
+        renamed = [entities.resolve(found, name)[0] for name in ("The Founder", "Mara Quill")]
+        assert [row and row["title"] for row in renamed] == ["The Founder"] * 2
         assert made["description"].startswith("Key sk-p***") and SECRET not in made["description"]
     assert doctor(tmp_path / "again") == []
     path = tmp_path / "out" / "entities.parquet"

@@ -21,7 +21,7 @@ from graphrag_mcp.llm.opening import open_asker
 from graphrag_mcp.llm.protocols import Message, Reply
 from graphrag_mcp.llm.transport import Pace
 from graphrag_mcp.query import drift_llm
-from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.query.drift import Drift, Limits
 from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
@@ -117,8 +117,8 @@ def test_drift_walks_with_the_model_and_ends_with_a_result(
     asker = open_asker(folder, chosen, limited=False)
     try:
         question = "What happened to the tide mill?"
-        session = Drift(open_snapshot(folder), tmp_path / "w.jsonl")
-        result = drift_llm.run(session, question, asker, depth=1, max_tokens=800)
+        session = Drift(open_snapshot(folder), tmp_path / "w.jsonl", 800)
+        result = drift_llm.run(session, question, asker, Limits(depth=1))
         assert result.state in ("answered", "partial", "context") and result.text
         assert asker.spent().calls >= 1
     finally:

@@ -306,6 +306,7 @@ def test_try_indexes_a_folder_and_shows_topics_questions_and_how_to_connect(tmp_
             text = (SAMPLE / uri.partition("/")[2].partition("#")[0]).read_text("utf-8")
             assert name in said and int(line) <= len(text.splitlines())
             assert said != "Port Kell hall, 17 and 18 June 2021.", "a line of place and date answers nothing"
+            assert not said.startswith("Current forecast: Gu Yizhou, East Sea"), "a list of names answers nothing"
         assert f"graphrag-mcp install --client cursor --root {SAMPLE}" in done.stdout
     record = json.loads(run_cli("try", "--home", tmp_path / "home", "--json", env=clean_environment(**home)).stdout)
     assert record["corpus"] == "sample" and len(record["about"]) == 5 and len(record["questions"]) == 3

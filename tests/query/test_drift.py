@@ -17,7 +17,7 @@ import pytest
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer.drift import listed_sessions
 from graphrag_mcp.packing import sending
-from graphrag_mcp.query.drift import KEEP_DAYS, Drift
+from graphrag_mcp.query.drift import KEEP_DAYS, Drift, Limits
 from graphrag_mcp.query.drift_state import Walk
 from graphrag_mcp.query.drift_view import export
 from graphrag_mcp.store import sessions
@@ -56,7 +56,7 @@ def statuses(drift: Drift) -> dict[str, str]:
 
 
 def test_a_session_opens_with_cited_context_and_says_the_next_call(drift: Drift) -> None:
-    result = drift.start(QUESTION, max_tokens=3000)
+    result = Drift(drift.snapshot, drift.path, 3000).start(QUESTION)
     assert (result.session_id, result.state, result.answered, result.done) == ("walk-1", "context", 0, False)
     assert result.citations and "## Reports" in result.text and "## Sources" in result.text
     assert result.next_call == (
@@ -67,8 +67,8 @@ def test_a_session_opens_with_cited_context_and_says_the_next_call(drift: Drift)
 
 def opened(snapshot: Snapshot, folder: Path, question: str, tokens: int = 6000) -> set[str]:
     """The topics of the highest level whose reports, or reports on a part of them, stand before the first step."""
-    session = Drift(snapshot, folder / f"walk-{len(question)}-{tokens}.jsonl")
-    shown = re.findall(r"^- \[c(\d+)\]", session.start(question, max_tokens=tokens).text, re.MULTILINE)
+    session = Drift(snapshot, folder / f"walk-{len(question)}-{tokens}.jsonl", tokens)
+    shown = re.findall(r"^- \[c(\d+)\]", session.start(question).text, re.MULTILINE)
     numbers = dict(zip(*(values_of(snapshot.rows("reports", "", ["id", "n"])[name]) for name in ("n", "id")), strict=True))
     parents = dict(zip(*(values_of(snapshot.rows("communities", "", ["id", "parent"])[name]) for name in ("id", "parent")), strict=True))
     found = [numbers[int(number)] for number in shown]
@@ -204,7 +204,7 @@ def test_sessions_that_nobody_touched_for_30_days_are_forgotten(drift: Drift) ->
 
 def test_depth_and_the_budget_of_nodes_end_the_walk(snapshot: Snapshot, tmp_path: Path) -> None:
     drift = Drift(snapshot, tmp_path / "short.jsonl")
-    result = drift.start(QUESTION, depth=1, max_nodes=3)
+    result = drift.start(QUESTION, Limits(depth=1, max_nodes=3))
     result = drift.step(result.open_node, "One.", 50, FOLLOW_UPS)
     result = drift.step(result.open_node, "Two.", 50, ["Is this too deep?"])
     assert "Is this too deep?" not in statuses(drift) and not result.done
@@ -219,7 +219,7 @@ def test_finish_ranks_merges_and_cites_within_the_budget(drift: Drift, snapshot:
     drift.step(opened, "The wreck lay north of the strait, as the keeper had said [t2; t99999].", 95, open_next="none")
     drift.step(other, "The wreck lay north of the strait, as the keeper had said [t2; t99999].", 30, open_next="none")
     drift.step(third, "It is not known.", "unreadable", open_next="none")
-    result = drift.finish(max_tokens=1500)
+    result = Drift(drift.snapshot, drift.path, 1500).finish()
     assert result.tokens <= 1500
     assert not result.done and "still wait" in result.hint and "drift_step" in result.next_call  # two were never opened
     assert result.text.index("score 95") < result.text.index("score 60") < result.text.index("no score")
@@ -237,7 +237,7 @@ def test_a_step_without_a_node_opens_the_one_that_waits_or_says_what_to_give(dri
     with pytest.raises(BadInput, match="Give node_id, one of: .*" + opened):
         drift.step("", "Of which question?")
     done = Drift(drift.snapshot, drift.path.with_name("short.jsonl"))
-    done.start(QUESTION, depth=1, max_nodes=2)
+    done.start(QUESTION, Limits(depth=1, max_nodes=2))
     done.step("", "The court blamed the master [t1].", 60, FOLLOW_UPS)
     done.step("", "It is not known.")
     assert "finish=true" in done.step("").next_call
@@ -282,7 +282,7 @@ def test_the_same_events_fold_into_the_same_graph(drift: Drift) -> None:
 
 
 def test_questions_that_wait_count_among_the_nodes_of_a_session_and_the_least_promising_gives_way(drift: Drift) -> None:
-    root = drift.start(QUESTION, max_nodes=4).open_node
+    root = drift.start(QUESTION, Limits(max_nodes=4)).open_node
     opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
     walk = drift.walk()
     assert len(walk.with_status("answered", "open", "frontier")) == 4 and len(walk.with_status("dropped")) == 2
@@ -299,7 +299,7 @@ def test_questions_that_wait_count_among_the_nodes_of_a_session_and_the_least_pr
 
 def test_a_session_whose_budget_is_spent_goes_on_with_what_is_open(drift: Drift) -> None:
     """The next call named a question that may not be opened any more."""
-    root = drift.start(QUESTION, max_nodes=2).open_node
+    root = drift.start(QUESTION, Limits(max_nodes=2)).open_node
     opened = drift.step(root, "The court blamed the master [t1].", 60, FOLLOW_UPS).open_node
     result = drift.step(root, "The court blamed him alone [t1].", 70, open_next="none")
     assert (result.done, result.next_call) == (False, f'drift_step(session_id="walk-1", node_id="{opened}")')

@@ -69,7 +69,7 @@ def test_every_form_fits_its_budget_and_is_never_broken(drift: Drift, form: str,
     opened = drift.walk().frontier()
     for id in opened:  # a session of some size
         drift.step(id, f"Answer to {id}. " * 60, 50, [f"What of {id} in {year}?" for year in range(1960, 1965)], open_next="none")
-    result = view(drift, form, max_tokens=budget)
+    result = view(Drift(drift.snapshot, drift.path, budget), form)
     assert result.tokens <= budget and sending.size(result)[0] <= budget
     assert form == "json" or "shortened" not in result.hint  # a tree has short answers, a chart none
     whole = export(drift, form)

@@ -19,7 +19,7 @@ from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import Item, Section
 from graphrag_mcp.query import drift_llm
 from graphrag_mcp.query.answer import page_text
-from graphrag_mcp.query.drift import Drift
+from graphrag_mcp.query.drift import Drift, Limits
 from graphrag_mcp.query.request import AnswerOptions
 from graphrag_mcp.server import build_server
 from graphrag_mcp.settings import Settings
@@ -96,10 +96,10 @@ def test_the_rows_of_a_step_are_numbered_within_it() -> None:
 
 def test_limits_of_depth_breadth_and_nodes_hold(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker()
-    drift_llm.run(Drift(snapshot, tmp_path / "a.jsonl"), QUESTION, door, depth=1)
+    drift_llm.run(Drift(snapshot, tmp_path / "a.jsonl"), QUESTION, door, Limits(depth=1))
     assert len(chat.calls) <= 8
     door, chat = asker()
-    drift_llm.run(Drift(snapshot, tmp_path / "b.jsonl"), QUESTION, door, max_nodes=3, breadth=1)
+    drift_llm.run(Drift(snapshot, tmp_path / "b.jsonl"), QUESTION, door, Limits(max_nodes=3, breadth=1))
     assert len(prompts_with(chat, STEP)) <= 2
 
 
@@ -107,7 +107,7 @@ def test_prompts_hold_no_stored_number_and_are_the_same_every_time(snapshot: Sna
     seen = []
     for name in ("a", "b"):
         door, chat = asker()
-        drift_llm.run(Drift(snapshot, tmp_path / f"{name}.jsonl"), QUESTION, door, depth=2)
+        drift_llm.run(Drift(snapshot, tmp_path / f"{name}.jsonl"), QUESTION, door, Limits(depth=2))
         seen.append(sorted(call[-1].content for call in chat.calls))
     assert seen[0] == seen[1]
     for prompt in prompts_with(chat, STEP):
@@ -138,13 +138,13 @@ def test_a_walk_out_of_time_says_how_to_go_on_and_pays_for_nothing_twice(snapsho
 
 def test_a_killed_walk_goes_on_from_its_journal(snapshot: Snapshot, tmp_path: Path) -> None:
     door, chat = asker(book=tmp_path)
-    whole = drift_llm.run(Drift(snapshot, tmp_path / "whole.jsonl"), QUESTION, door, depth=2)
+    whole = drift_llm.run(Drift(snapshot, tmp_path / "whole.jsonl"), QUESTION, door, Limits(depth=2))
     asked = len(chat.calls)
     journal = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
     for lines in (1, 4, len(journal) // 2, len(journal) - 2):
         killed = tmp_path / f"killed-{lines}.jsonl"
         killed.write_bytes(b"".join(journal[:lines]) + journal[lines][:20])
-        again = drift_llm.run(Drift(snapshot, killed), QUESTION, door, depth=2)
+        again = drift_llm.run(Drift(snapshot, killed), QUESTION, door, Limits(depth=2))
         assert again.answer == whole.answer and len(chat.calls) == asked
 
 
@@ -193,7 +193,7 @@ def test_the_model_answers_one_node_of_an_agents_walk(snapshot: Snapshot, tmp_pa
 
 def test_finish_is_done_only_when_nothing_waits(snapshot: Snapshot, tmp_path: Path) -> None:
     session = Drift(snapshot, tmp_path / "w.jsonl")
-    root = session.start(QUESTION, depth=1).open_node
+    root = session.start(QUESTION, Limits(depth=1)).open_node
     opened = session.step(root, "One.", 50, FIRST[:1]).open_node
     waiting = session.finish()
     assert not waiting.done and opened in waiting.next_call
