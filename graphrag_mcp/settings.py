@@ -66,7 +66,6 @@ class Settings:
     cache_bytes: Count = 20_000_000_000  # of a home on object storage, kept on this machine
     max_memory: Count = 4_000  # megabytes of a process that indexes; 0 = no limit
     hard_links: bool = False  # take files one of whose names lies outside the folder indexed
-    git_dates: bool = False  # ask Git for the day of each file's last commit
     engine: Engine = "auto"  # who computes while indexing
     engine_address: str = ""  # of a Ray cluster; "" = one of this machine
     processes: Count = 0  # 0 = one for each core, at most 8

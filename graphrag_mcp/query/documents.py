@@ -279,6 +279,5 @@ def _line(snapshot: Snapshot, id: str, alias: str, date: str, summary: str, room
         summary = digests.digest(snapshot, title_list.beginning(snapshot, id), fact.title, room)
     parts = f"{number} parts" if number > 1 else ""
     named = f"{hits.named(snapshot, id)} {note_sources.remark(snapshot, id)}".rstrip()
-    dated = joined(fact.by, date)
-    line = ", ".join(filter(None, [dated, named, f"{characters:,} characters", parts]))
+    line = ", ".join(filter(None, [date, named, f"{characters:,} characters", parts]))
     return f"- [{alias}] {line}{': ' if summary else ''}{summary}"

@@ -145,7 +145,7 @@ def read(
     for row in rows:
         id, fact, time = row["document_id"], facts.get(row["document_id"]), spoken[row["id"]]
         day = next(iter(time.said), "")
-        date = day or (fact.stated if fact else "")
+        date = day or (fact.date if fact else "")
         note = note_sources.remark(snapshot, id)
         raw = note_sources.with_ids(snapshot, row) if note else row["text"]
         cited = citation(row, score[row["id"]], fact.alias if fact else id)

@@ -39,8 +39,7 @@ VALID_UNTIL = "validuntil expires expirydate expirationdate effectiveuntil".spli
 @dataclass(frozen=True, slots=True)
 class Document:
     """A document as lists and filters know it. `alias` is its id in results (d4), `id` its content id. `date` is the day
-    that it states, else that of its last commit (`by` is "committed" then), with the `clock` of that day and the
-    `moment` that sorts by both; `valid`: its first and last day, "" for none."""
+    that it states, with the `clock` of that day and the `moment` that sorts by both; `valid`: its first and last day, "" for none."""
 
     alias: str = ""
     id: str = ""
@@ -50,7 +49,6 @@ class Document:
     date: str = ""
     clock: str = ""
     moment: str = ""
-    by: str = ""
     valid: tuple[str, str] = ("", "")
 
     @property
@@ -61,11 +59,6 @@ class Document:
     def names(self) -> tuple[str, ...]:
         """What it may be called by."""
         return self.alias, self.id, self.title, self.uri, self.file
-
-    @property
-    def stated(self) -> str:
-        """The day that it states itself. No relative word counts from the day of a commit."""
-        return "" if self.by else self.date
 
     @property
     def order(self) -> tuple[str, str]:
@@ -83,12 +76,10 @@ def documents(snapshot: Snapshot) -> dict[str, Document]:
 @lru_cache(maxsize=20_000)  # most documents of a generation are those of the one before
 def _document(alias: str, id: str, title: str, uri: str, metadata: str) -> Document:
     known = {name.casefold(): value for name, value in json.loads(metadata or "{}").items()}
-    stated = dates.of_metadata(known) or dates.in_name(uri.rpartition("/")[2])
-    date = stated or dates.read(str(known.get("committed") or ""))
-    by, clock = "committed" if date and not stated else "", dates.clock(known)
+    date, clock = dates.of_metadata(known) or dates.in_name(uri.rpartition("/")[2]), dates.clock(known)
     valid = _stated(known, VALID_FROM), _stated(known, VALID_UNTIL)
     moment = dates.moment(date, clock)
-    return Document(alias, id, title, uri, known, date, clock, moment, by, valid)
+    return Document(alias, id, title, uri, known, date, clock, moment, valid)
 
 
 def _stated(metadata: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -254,7 +245,7 @@ def read(snapshot: Snapshot, rows: Sequence[Row]) -> dict[str, Times]:
             if is_note(fact.uri, fact.metadata):  # what it says was said in its sources
                 known[document["id"]] = [], None
                 continue
-            day = fact.stated
+            day = fact.date
             document_anchors = anchors(document["text"], day if len(day) == 10 else "")
             known[document["id"]] = document_anchors, dates.day_first(document["text"])
     found = {}

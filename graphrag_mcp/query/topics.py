@@ -131,7 +131,7 @@ def share_line(snapshot: Snapshot, topic: Topic, total: int) -> str:
         share += f" ({len(topic.main):,} with each row of a sheet)"
     facts = times.documents(snapshot)
     topic_facts = (facts[id] for id in topic.documents if id in facts)
-    dates = sorted(fact.stated for fact in topic_facts if fact.stated)
+    dates = sorted(fact.date for fact in topic_facts if fact.date)
     return f"{share}, {dates[0]} to {dates[-1]}" if dates and dates[0] != dates[-1] else share
 
 
@@ -234,9 +234,8 @@ def summarised(snapshot: Snapshot, topic: Topic, report: Row) -> list[str]:
     dates = times.shown(facts[id] for id in order)
     lines: list[str] = []
     for id in (id for id in order if id in written):
-        date = "" if facts[id].by else dates[id]
         name = f"{hits.named(snapshot, id)}:"
-        lines.append(" ".join(filter(None, (f"- [{first[id]}]", date, name, written[id]))))
+        lines.append(" ".join(filter(None, (f"- [{first[id]}]", dates[id], name, written[id]))))
     return lines
 
 

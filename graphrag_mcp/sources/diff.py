@@ -14,15 +14,15 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import git, walk
-from graphrag_mcp.sources.document import COMMITTED, LINKS, PLACES, Document
+from graphrag_mcp.sources import walk
+from graphrag_mcp.sources.document import LINKS, PLACES, Document
 from graphrag_mcp.sources.opening import Folder
 from graphrag_mcp.sources.walk import Found, FoundFile, shown
 from graphrag_mcp.store import stored
@@ -169,7 +169,6 @@ def make(
     # Files with rows that were removed and come back are read again.
     back = edits.back() | set(plan.asked)
     _compare(plan, [uri for uri in back if "#" in uri and uri not in live], settings.vision_model)
-    _committed(plan, folder, manifest, settings)
     if found.scopes or moved:
         plan.gone += _missing(plan, moved)
     _guard(plan, request)
@@ -327,44 +326,6 @@ def _asked(found: Found, request: IndexRequest, edits: Overlay) -> list[str]:
     named |= {file.uri for file in found.files if file.named}
     rows = tuple(f"{uri}#" for uri in named)
     return sorted(uri for uri in edits.removed if uri in named or uri.startswith(rows))
-
-
-def _committed(plan: Plan, folder: Path, manifest: Manifest | None, settings: Settings) -> None:
-    """Give files the days of their commits. Where another commit is checked out than when the
-    source was read last, files whose day is another are read again, although their text is the same."""
-    sources = plan.found.sources
-    inside = git.repositories(plan.found.files) if settings.git_dates else {}
-    heads = {label: git.heads(inside.get(label, ())) for label in sources}
-    other = {label for label in sources if heads[label] != sources[label].get("commits", "")}
-    reading = {file.path for file in plan.to_read}
-    every = (pair for pairs in inside.values() for pair in pairs)
-    days = git.commits(pair for pair in every if pair[1].source in other or pair[1].path in reading)
-    if other and manifest is not None:
-        known = _days(folder, manifest)
-        days_moved: dict[str, dict[str, str]] = {}
-        for file in plan.found.files:
-            same = days.get(file.path, ("", ""))[1] == known.get(file.uri, "")
-            unread = file.path not in reading and file.uri in plan.by_file
-            if file.source in other and unread and not same and file.uri not in plan.removed:
-                plan.to_read.append(file)
-                days_moved.setdefault(file.source, {})[file.uri] = ""
-                plan.unchanged -= len(plan.by_file[file.uri])
-        for label, files in days_moved.items():
-            _store(sources[label], "again", files)
-    plan.to_read = [replace(file, commit=days.get(file.path, ("", ""))) for file in plan.to_read]
-    plan.to_read.sort(key=lambda file: file.uri)
-    whole = {scope.prefix for scope in plan.found.scopes if scope.complete}
-    for label in sources:
-        if f"{label}/" in whole:
-            sources[label].pop("commits", None)
-            sources[label] |= {"commits": heads[label]} if heads[label] else {}
-
-
-def _days(folder: Path, manifest: Manifest) -> dict[str, str]:
-    """The days of commits that the index holds, by uri of the file."""
-    rows = live_documents(folder, manifest, ["uri", "metadata"]).to_pylist()
-    metadata_of = {row["uri"]: json.loads(row["metadata"] or "{}") for row in rows}
-    return {uri: str(metadata[COMMITTED]) for uri, metadata in metadata_of.items() if COMMITTED in metadata}
 
 
 def changes(folder: Path, manifest: Manifest, settings: Settings, below: str = "") -> dict[str, list[str]]:

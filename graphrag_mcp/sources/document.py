@@ -12,7 +12,6 @@ from graphrag_mcp.text.terms import content_id
 # In the metadata of the document log, which has no columns for them; no document has such keys.
 PLACES = " places"
 LINKS = " links"
-COMMITTED = "committed"  # in metadata: the day of the last commit
 
 # Suffixes of prose that is read as it is written, and of tables whose rows are documents.
 PROSE = frozenset("txt text md markdown mdx rst adoc asciidoc org tex log".split()) | {""}

@@ -22,9 +22,9 @@ from typing import Any
 
 from graphrag_mcp.executors import Child
 from graphrag_mcp.settings import Settings
-from graphrag_mcp.sources import formats, git, licences
+from graphrag_mcp.sources import formats, licences
 from graphrag_mcp.sources.decode import ReadError, clean, find_title, front_matter, iso_date, why_not
-from graphrag_mcp.sources.document import COMMITTED, Document
+from graphrag_mcp.sources.document import Document
 from graphrag_mcp.sources.opening import read, why
 from graphrag_mcp.sources.piece import Described, NotRead, Picture, Piece, with_descriptions
 from graphrag_mcp.sources.walk import NAMED_LIMIT, FoundFile, shown, suffix_of
@@ -194,8 +194,6 @@ def load(
     except OSError as error:
         raise ReadError(why(error)) from error
     digest, suffix = hashlib.sha256(data).hexdigest(), suffix_of(name)
-    blob, day = file.commit
-    committed = day if blob and git.is_blob(blob, data) else ""
     taken: dict[str, int] = {}
     try:
         pieces: Iterable[Piece | NotRead]
@@ -225,10 +223,7 @@ def load(
                 if left is not None and not_read is not None:
                     not_read.append(left)
             if piece.text.strip():
-                document = _document(file, piece, taken, digest, changed)
-                if committed and not piece.key:
-                    document.metadata.setdefault(COMMITTED, committed)
-                yield document
+                yield _document(file, piece, taken, digest, changed)
     except ReadError:
         raise
     except Exception as error:  # bytes from anywhere: one bad file never stops a run

@@ -242,15 +242,13 @@ def _valid(line: str) -> bool:
 @dataclass(frozen=True, slots=True)
 class FoundFile:
     """A file to index: absolute path without links, uri, label of its source; `named` by the call
-    itself. `links`: how many names it may have when it is opened, as many as this call has seen.
-    `commit`: blob and day of its last commit, where asked for."""
+    itself. `links`: how many names it may have when it is opened, as many as this call has seen."""
 
     path: str
     uri: str
     source: str
     named: bool = False
     links: int = 1
-    commit: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, slots=True)
