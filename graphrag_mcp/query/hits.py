@@ -18,7 +18,7 @@ from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import dates, places, quote
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.spans import Mention
-from graphrag_mcp.text.terms import entity_id, query_terms
+from graphrag_mcp.text.terms import entity_id, lists_of, query_terms
 from graphrag_mcp.types import Citation
 
 if TYPE_CHECKING:
@@ -182,6 +182,14 @@ def openings_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     bare = [id for id in bare if id not in written]
     rows = snapshot.by_key("documents", bare, "id", ["id", "text"])
     return {id: quote.lead(readable(text[:OPENING]), BEGINS) for id, text in rows_of(rows)}
+
+
+def first_of(source: Source, ids: Sequence[str]) -> list[Hit]:
+    """The first passage of each of these documents (content ids) that has at most SHORT passages."""
+    rows = source.snapshot.by_key("passages", ids, "document_id", ["id", "document_id", "position"])
+    of = lists_of((document, (position, id)) for id, document, position in rows_of(rows))
+    first = [min(group)[1] for group in of.values() if len(group) <= SHORT]
+    return read(source.snapshot, [(id, 1.0) for id in first], source.corpus)
 
 
 def untitled(document: times.Document) -> bool:

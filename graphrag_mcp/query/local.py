@@ -16,7 +16,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.page import Page, finish, finished, page_of
-from graphrag_mcp.query import answer, hits, note_hits, rank, render, spelling
+from graphrag_mcp.query import answer, hits, note_hits, rank, render, spelling, topicality
 from graphrag_mcp.query.entities import named_list
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import absences, connected, joined, length_note
@@ -302,6 +302,7 @@ def find(
     filters: Filters | None = None,
     vector: bytes | None = None,
     asker: Asker | None = None,
+    weigh: rank.Weigh | None = None,
 ) -> Ranking:
     """Passages best first, of those that pass the filters."""
     found = Ranking()
@@ -312,6 +313,7 @@ def find(
             vector=vector,
             rerank=asker.rerank if asker is not None and asker.reranks else None,
             keep=filters.rows if filters is not None else None,
+            weigh=weigh,
         )
     if filters is not None:
         found = replace(found, considered={**found.considered, "filtered": len(found.passages)})
@@ -322,9 +324,9 @@ def find(
 
 
 def asked(part: Part, query: str) -> Source | None:
-    """The findings of a search in one corpus; None if the corpus says nothing on the question."""
+    """The documents of one corpus on a subject, by the terms that tell of topics; None if it says nothing on it."""
     corpus, snapshot, kept = part
-    found = find(snapshot, query, filters=kept)
+    found = find(snapshot, query, filters=kept, weigh=topicality.weighed)
     return _source(snapshot, found, corpus, kept) if found.passages else None
 
 

@@ -26,6 +26,7 @@ from graphrag_mcp.text.terms import lists_of
 SOURCES = 10  # high passages of the first round that the second starts from
 RERANKED = 50  # passages that a reranker reads
 
+Weigh = Callable[[Snapshot, Mapping[str, float]], Mapping[str, float]]
 Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
@@ -91,13 +92,18 @@ def retrieve(
     vector: bytes | None = None,
     rerank: Rerank | None = None,
     keep: Keep | None = None,
+    weigh: Weigh | None = None,
 ) -> Ranking:
     """Rank the passages for a question. There are none if no passage holds a word of it and there
     are no vectors.
 
     `vector` is the question's (float32 bytes). `rerank` scores texts for a question, or gives None
-    when it cannot. `keep` gives of rows of passages those that pass the filters."""
+    when it cannot. `keep` gives of rows of passages those that pass the filters. `weigh` changes
+    what the terms of the question are worth."""
     asked = questions.read(snapshot, text, vector)
+    if weigh is not None:
+        terms, of_summaries = weigh(snapshot, asked.terms), weigh(snapshot, asked.summary_terms)
+        asked = replace(asked, terms=terms, summary_terms=of_summaries)
     found = candidates.find(snapshot, asked, keep)
     if not found.passages:
         return Ranking(asked)

@@ -14,7 +14,7 @@ from graphrag_mcp.query import digests, entities, hits, literals, local, render,
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.notes import missing
 from graphrag_mcp.query.plugin import plugin_of
-from graphrag_mcp.query.survey import Line, survey
+from graphrag_mcp.query.survey import Line, survey, with_beginnings
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import lists_of, normalise_name
@@ -137,7 +137,7 @@ def _saying(part: Part, subject: str) -> Found:
     source = local.asked(part, subject)
     if source is None:
         return Found(what, ranked=True)
-    surveyed, worth = survey([source]), source.found.terms
+    surveyed, worth = with_beginnings(survey([source]), [source]), source.found.terms
     best = surveyed.lines[: surveyed.on_it]
     of_document = lists_of((line.hit.document, line) for line in best)
     known = set(of_document)
@@ -156,7 +156,7 @@ def _saying(part: Part, subject: str) -> Found:
 
 
 def _weaker(line: Line, worth: Mapping[str, float], _: int) -> str:
-    return render.line(line.hit, quote.clipped(line.told, worth, render.LINE))
+    return render.line(line.hit, line.told if line.begins else quote.clipped(line.told, worth, render.LINE))
 
 
 def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> str:
@@ -168,7 +168,11 @@ def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> st
             chosen.append(line)
             left -= len(line.told)
     chosen.sort(key=lambda line: line.hit.citation.char_start)
-    first = chosen[0].summary or quote.clipped(chosen[0].text, worth, max(room, render.LINE))
+    first = (
+        chosen[0].told
+        if chosen[0].summary or chosen[0].begins
+        else quote.clipped(chosen[0].text, worth, max(room, render.LINE))
+    )
     texts = [first, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]
     also = dict.fromkeys(id for line in lines for id in line.hit.also)
     return render.line(replace(chosen[0].hit, also=tuple(also)), " ".join(texts))

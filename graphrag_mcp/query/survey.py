@@ -33,6 +33,7 @@ WORTH_READING = 0.2  # the same from which a document is read: none below had on
 FEW = 10  # weaker documents that are read, and weaker lines behind those on the question
 READ = 3  # passages of a document that are read for its best sentence
 GAP = " … "  # between sentences of a line
+BESIDE = 110  # characters of a sentence behind the beginning of its document
 AGAIN = 0.5  # share of the best sentence of a document from which another one of it is shown
 
 
@@ -47,6 +48,7 @@ class Line:
     value: float
     summary: str = ""
     same: Sequence[str] = ()
+    begins: bool = False  # the text says how the document begins
 
     @property
     def told(self) -> str:
@@ -108,6 +110,40 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
     repeated = sum(len(line.same) for line in chosen)
     return Survey(chosen, number, max(len(values) - len(shown) - repeated, 0))
+
+
+def with_beginnings(surveyed: Survey, sources: Sequence[Source]) -> Survey:
+    """The survey in which the line of a short document says how it begins, and its best sentence where the beginning
+    holds no term of the question. Summaries, conversations and documents with several lines stay as they are."""
+    worth = hits.worth_of(sources)
+    of_document = Counter((line.hit.corpus, line.hit.document) for line in surveyed.lines)
+    alone = [
+        line for line in surveyed.lines if not line.summary and of_document[line.hit.corpus, line.hit.document] == 1
+    ]
+    begins: dict[tuple[str, str], Hit] = {}
+    for source in sources:
+        if source.filters is not None and source.filters.of("when"):
+            continue  # the beginning may speak of another day
+        ids = sorted(line.hit.document for line in alone if line.hit.corpus == source.corpus)
+        begins |= {(source.corpus, hit.document): hit for hit in hits.first_of(source, ids)}
+    lines: list[Line] = []
+    for line in surveyed.lines:
+        first = begins.get((line.hit.corpus, line.hit.document))
+        lines.append(_beginning(line, first, worth) if first else line)
+    return replace(surveyed, lines=lines)
+
+
+def _beginning(line: Line, first: Hit, worth: hits.Worth) -> Line:
+    begins = quote.lead(first.body, quote.LONGEST, first.citation.title)
+    if not begins or quote.is_conversation(first.body):
+        return line
+    first = replace(first, also=line.hit.also, begins="")
+    shares = [max((found.share for found in quote.scored(text, worth)), default=0.0) for text in (begins, line.text)]
+    if shares[0] >= AGAIN * shares[1] or line.text in begins:
+        return replace(line, hit=first, text=begins, begins=True)
+    sentence = quote.clipped(line.text, worth, BESIDE).removeprefix("…")
+    place = f"[{line.hit.id}] " if line.hit.id != first.id else ""
+    return replace(line, hit=first, text=f"{begins.rstrip('…')} … {place}{sentence}", begins=True)
 
 
 def document_values(source: Source) -> dict[str, float]:

@@ -14,7 +14,7 @@ from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable
-from graphrag_mcp.text.terms import counted, holds_cjk, lists_of
+from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.text.tokens import count_tokens
 
 BEGINNING = 6_000  # characters of a document that are read for its line
@@ -101,7 +101,5 @@ def _below(snapshot: Snapshot, topic: topics.Topic, kept: Filters | None, number
 
 def _untitled(snapshot: Snapshot, id: str, files: str, otherwise: str) -> str:
     """`- note, copy: how it begins`: the names of files are ids too. A text without words has the line of a title."""
-    text = beginning(snapshot, id)
-    room = BEGINS // 2 if holds_cjk(text[:BEGINS]) else BEGINS  # such characters say as much as two letters
-    begins = quote.lead(text, room)
-    return f"- {files}: {one_line(begins, room)}" if begins else otherwise
+    begins = quote.lead(beginning(snapshot, id), BEGINS)
+    return f"- {files}: {begins}" if begins else otherwise

@@ -111,8 +111,8 @@ async def global_search(
         several = len(parts) > 1
         askers = {} if several else _askers(ctx, parts, corpus, answer)
         found = global_.search(parts, request, askers)
-        asked = quote(" ".join(query.split())[:2_000], safe="")
-        found.view = "" if several else f"search/{asked}"
+        if found.communities and not several:
+            found.view = f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
         return found
 
     call = read(ctx, "global_search", corpus, work, whole, ())

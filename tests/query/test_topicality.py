@@ -1,0 +1,75 @@
+"""What a term tells of the topic: words that stand in all topics alike select no document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from graphrag_mcp.query.documents import list_documents
+from graphrag_mcp.query.global_ import global_search
+from graphrag_mcp.query.topicality import topicality, weighed
+from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.types import InlineText
+from tests.support.files import snapshot_of
+
+SEA = "trawler herring skipper nets quay harbour tide cod crew deck anchor".split()
+HILL = "shepherd ewes lambs pass fold wool pasture shears flock hurdle crook".split()
+RARE = "A narwhal was seen from the quay."
+
+
+def written(words: list[str], n: int) -> str:
+    """A text of these words in another order for each n."""
+    order = [words[(n * 3 + at * (1 + n % 4)) % len(words)] for at in range(8)]
+    named = "herring" if words is SEA else "ewes"
+    return f"Of {named}: the {' and the '.join(order)} were seen again. Prices were stable."
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    texts = [InlineText(f"{written(SEA, n)} {RARE if n == 3 else ''}", f"sea{n}", f"Landing {n}") for n in range(20)]
+    texts += [InlineText(written(HILL, n), f"hill{n}", f"Flock {n}") for n in range(20)]
+    return snapshot_of(tmp_path_factory.mktemp("topics"), texts)
+
+
+def test_a_term_of_all_topics_tells_little_and_one_of_a_topic_or_a_rare_one_all(snapshot: Snapshot) -> None:
+    told = topicality(snapshot, ["herring", "ewe", "narwhal", "price", "stabl"])
+    assert told["herring"] == told["ewe"] == told["narwhal"] == 1.0
+    assert max(told["price"], told["stabl"]) < 0.05
+
+
+def test_a_form_counts_as_its_stem(snapshot: Snapshot) -> None:
+    worth = weighed(snapshot, {"prices": 2.0, "price": 3.0, "herring": 1.0})
+    assert worth["prices"] / 2 == pytest.approx(worth["price"] / 3) and worth["herring"] == 1.0
+
+
+def test_a_corpus_of_one_topic_weighs_all_terms_alike(tmp_path: Path) -> None:
+    one = snapshot_of(tmp_path, [InlineText(RARE, "a")])
+    assert topicality(one, ["narwhal", "quay"]) == {"narwhal": 1.0, "quay": 1.0}
+
+
+def test_general_words_of_a_question_bring_in_no_document(snapshot: Snapshot) -> None:
+    """"How did ... develop, what was stable" found documents of every topic."""
+    text = global_search(snapshot, "How stable were prices of herring?", max_tokens=6_000).text
+    on_it, _, _ = text.partition("Weaker:")
+    assert on_it.count("Landing") >= 15 and "Flock" not in on_it
+
+
+def test_a_line_says_how_its_document_begins_and_where_that_is_on_another_matter_the_best_sentence(
+    tmp_path: Path,
+) -> None:
+    opening = "The council of Orl met on Monday in the new hall."
+    filler = " ".join(f"Item {n} of the agenda was put off until the spring." for n in range(60))
+    body = f"{opening} {filler} The ferry to Sund was sold to a company from Kron."
+    texts = [InlineText(f"{body} Vote {n} was close.", f"minutes{n}", f"Minutes {n}") for n in range(25)]
+    texts.append(InlineText("Ana: Good morning!\nBen: Hello.\nAna: The ferry leaves at nine.", "chat", "Chat"))
+    snapshot = snapshot_of(tmp_path, texts)
+    for text in (
+        global_search(snapshot, "sale of the ferry", max_tokens=6_000).text,
+        list_documents(snapshot, query="sale of the ferry", max_tokens=6_000).text,
+    ):
+        lines = [line for line in text.splitlines() if "Minutes" in line]
+        assert len(lines) >= 1 and all(opening in line and "The ferry to Sund was sold" in line for line in lines), text
+        assert "Good morning" not in text
+    cited = {citation.id for citation in global_search(snapshot, "sale of the ferry", max_tokens=6_000).citations}
+    assert cited and all(not id.endswith(".2") for id in cited)
