@@ -19,6 +19,10 @@ class SourceCode(SearchingPlugin):
     def features(self) -> Sequence[PluggedFeature]:
         return features.FEATURES
 
+    @property
+    def kinds(self) -> Sequence[str]:
+        return [*uses.KINDS]
+
     def defines(self, text: str, names: Sequence[str]) -> bool:
         return features.defines_one(text, names)
 

@@ -16,7 +16,6 @@ from graphrag_mcp.code import definitions
 from graphrag_mcp.code.definitions import SAME
 from graphrag_mcp.code.languages import language_of
 from graphrag_mcp.code.symbols import NAME, Reference, SourceFile, called, loaded, module_name, placed
-from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import Item, Section, one_line
 from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.packing.references import short_references
@@ -174,12 +173,7 @@ def explore(snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int)
         return None
     result.start = asked.start if len(start) > 1 else f"e{start[0][1][0]['n']}"
     direction, hops, most = asked.direction, asked.hops, asked.nodes
-    words = [word.strip().lower() for word in asked.kinds or ("calls",) if word.strip()]
-    wrong = [word for word in words if word not in KINDS]
-    if wrong or direction not in ("", "in", "out"):
-        wrong_word = wrong[0] if wrong else direction
-        what = f"there is no kind or direction {wrong_word[:40]!r}"
-        raise BadInput(what, f"Use kinds {', '.join(KINDS)}, or links alone, and direction in or out")
+    words = [*asked.kinds] or ["calls"]
     back = direction != "out" if direction or words != ["contains"] else False
     blocks: list[tuple[str, list[Item]]] = []
     ends: dict[str, Row] = {}

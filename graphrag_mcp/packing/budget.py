@@ -21,6 +21,9 @@ from graphrag_mcp.trust.fencing import mark
 CHARACTERS = 48_000  # some hosts cut at 25,000 tokens: in any script this stays below it
 
 
+_ID = re.compile(r"\[[a-z]\d+(?:\.\d+)?\]")
+
+
 class Size(NamedTuple):
     """What a text takes, or the room for it."""
 
@@ -64,6 +67,16 @@ def longest(text: str, fits: Callable[[str], bool]) -> str:
         ends = range(1, ends[0] if ends else len(text))
     fitting = bisect_left(ends, True, key=lambda end: not fits(text[:end]))
     return text[: ends[fitting - 1]].rstrip() if fitting else ""
+
+
+def cut_line(text: str, budget: int) -> str:
+    """The beginning of a line within the budget, with the first id in it: `- 2019 She left the … [t3]`."""
+    id = _ID.search(text)
+
+    def cut(part: str) -> str:
+        return f"{part} … {'' if id is None or id[0] in part else id[0]}".strip()
+
+    return cut(longest(text, lambda part: count_tokens(cut(part)) <= budget))
 
 
 # ---- cursors ------------------------------------------------------------------------------------

@@ -105,20 +105,22 @@ def compose(result: ResultType, sections: Sequence[Section], budget: int, *, int
     result.text = intro
     intro = finish(result, budget - LEAST).text
     headings = [_heading(section) for section in sections if section.items]
-
-    def filling() -> Filled:
-        room = room_beside(result, intro, budget, headings)
-        return fill(sections, room, lambda item: sending.price(result, _with_one_head(item)))
-
-    filled = filling()
-    first = next((items[0].id for items in filled.taken.values() if items), "")
-    if filled.cut and first.rpartition("/")[2].startswith("t"):
-        result.next_call = f'get_source(ids=["{first}"])'  # of which the item leaves the room
-        filled = filling()
-    result.text = "\n\n".join(filter(None, (intro, markdown(sections, filled))))
-    _set_fields(result, sections, filled)
-    result.truncated = filled.more or filled.cut
-    return finish(result, budget)
+    over = 0  # tokens of the whole above those of its parts
+    while True:
+        room = room_beside(result, intro, budget, headings) - Size(over, 0)
+        filled = fill(sections, room, lambda item: sending.price(result, _with_one_head(item)))
+        first = next((items[0].id for items in filled.taken.values() if items), "")
+        call = f'get_source(ids=["{first}"])'  # of which the item leaves the room
+        if filled.cut and first.rpartition("/")[2].startswith("t") and result.next_call != call:
+            result.next_call = call
+            continue
+        shown = result.model_copy()
+        shown.text = "\n\n".join(filter(None, (intro, markdown(sections, filled))))
+        _set_fields(shown, sections, filled)
+        if filled.cut or not first or sending.fits(shown, budget):
+            shown.truncated = filled.more or filled.cut
+            return finish(shown, budget)
+        over += max(sending.sent(shown, sending.onward(shown)).tokens - budget, 1)
 
 
 def room_beside(result: Result, intro: str, budget: int, headings: Iterable[str]) -> Size:

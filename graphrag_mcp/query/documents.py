@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import clamp_budget, one_line
+from graphrag_mcp.packing.budget import clamp_budget, cut_line, one_line
 from graphrag_mcp.packing.page import OVERHEAD, Page, finish
 from graphrag_mcp.query import (
     batch,
@@ -116,17 +116,15 @@ def list_documents(
     result.total = sum(len(listed.lines) for listed in lists)
     result.more = result.total - sum(taken)
     result.truncated = result.more > 0
-    if taken == [*offsets]:  # another page like this one would have no line either
-        result.hint = joined(result.hint, f"A line needs more than max_tokens={max_tokens}." if result.more else "")
-    elif result.more:
+    if result.more:
         result.next_cursor = write(taken)
     return finish(result, budget)
 
 
 def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[int]:
     """Add to the page what has room of the lists, in equal shares: up to which line each is shown now. Every list
-    has its head, so that a small page counts the documents of many subjects; a list alone on a page has a line as
-    well. A list of which an earlier page had all is left out."""
+    has its head, so that a small page counts the documents of many subjects. A list of which an earlier page had all
+    is left out."""
     taken, first = list(offsets), not any(offsets)
     pairs = enumerate(zip(lists, offsets, strict=True))
     due = [number for number, (listed, at) in pairs if first or at < len(listed.lines)]
@@ -136,9 +134,10 @@ def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[i
         part = page.lent(len(due) - place)
         for text in (line() for line in listed.lines[begin:]):
             if not part.add(text):
-                if part.blocks or len(due) > 1:
-                    break
-                part.blocks.append(text)
+                if taken == [*offsets] and number == due[-1]:  # every page has a line
+                    part.blocks.append(cut_line(text, max(part.room, 2 * PLACE)))
+                    taken[number] += 1
+                break
             taken[number] += 1
         head = listed.head if not page.blocks else f"\n{listed.head}"
         if 0 < len(part.blocks) < len(listed.lines):

@@ -48,7 +48,14 @@ def explore_graph(
     hops, nodes = min(max(hops, HOPS[1]), HOPS[2]), min(max(max_nodes, NODES[1]), NODES[2])
     result = ExploreResult(corpus=snapshot.manifest.corpus, hint=note)
     start, goal = (str(end).strip().strip("[]`\"' ") for end in (start, goal))
-    if [kind.strip().lower() for kind in kinds] == [links.LINKS]:
+    kinds = [kind.strip().lower() for kind in kinds if kind.strip()]
+    known = [kind for extension in plugin.plugins().values() for kind in extension.kinds]
+    unknown = [kind for kind in kinds if known and kind not in known]
+    if unknown and kinds != [links.LINKS]:
+        raise BadInput(f"there is no kind {unknown[0][:40]!r}", f"Use {links.LINKS} alone, or {', '.join(known)}")
+    if direction not in ("", "in", "out"):
+        raise BadInput(f"there is no direction {direction[:40]!r}", "Use in or out")
+    if kinds == [links.LINKS]:
         return links.explore(snapshot, result, start, goal, direction, budget)
     if not snapshot.manifest.counters.get("entities", snapshot.count("entities")):
         alone = notes_alone(snapshot)

@@ -141,8 +141,6 @@ def explore(
 ) -> ExploreResult:
     """The links of a document (`d4`, its path, name or alias), the documents of a tag (`#harbour`), or without
     `start` the documents that most others link to and the pages that are missing."""
-    if direction not in ("", "in", "out"):
-        raise BadInput(f"there is no direction {direction[:40]!r}", "Use in or out")
     if goal:
         raise BadInput("links lead from one document", "Ask for the links of start without goal")
     found, name = links(snapshot), _names(snapshot)
@@ -163,9 +161,11 @@ def explore(
             result.state, head = "not_found", f"{head} Tags: {known or 'none'}."
         sections = [Section("Documents", _items(snapshot, tagged, "source"), 1.0, into="edges")]
     else:
-        number = found.pages.number[documents_of(snapshot, start)[0]]
+        number, *others = (found.pages.number[id] for id in documents_of(snapshot, start))
         result.start, title, uri = name[number]
         head = f"# {one_line(title, 120)} ({result.start}, {uri})\n{counts_of(found, number) or 'No links'}."
+        if others:
+            head += f"\nAlso named so: {_first([_bracketed(name[other]) for other in others])}."
         into = found.into(number) if direction != "out" else []
         out = found.out(number) if direction != "in" else []
         lost = [link for link in out if link.target == -1]

@@ -43,6 +43,11 @@ class SearchingPlugin(Protocol):
     @property
     def features(self) -> Sequence[PluggedFeature]: ...
 
+    @property
+    def kinds(self) -> Sequence[str]:
+        """What a walk may follow, in small letters."""
+        ...
+
     def defines(self, text: str, names: Sequence[str]) -> bool:
         """Does a text define one of these names? Exact searches show such passages first."""
         ...
@@ -71,7 +76,7 @@ class SearchingPlugin(Protocol):
 
     def walk(self, snapshot: Snapshot, result: ExploreResult, asked: Walk, budget: int) -> ExploreResult | None:
         """The result with what a walk reaches, in `budget` tokens; None where it starts from no entity
-        of its kind. Raises BadInput for a kind or direction that it does not know."""
+        of its kind."""
         ...
 
 

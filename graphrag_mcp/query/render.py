@@ -66,10 +66,9 @@ class Limits:
 
 
 def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Limits) -> int:
-    """Add hits to the page, best first; gives the number of hits that were shown. At least
-    one hit is shown, however little room there is. With `form.every` all are shown: the best of
-    them in full in half of the room; others, and hits of plug-ins that define no literal, as
-    lines."""
+    """Add hits to the page, best first; gives how many were shown, behind which the next page goes on. At least
+    one hit is shown, however little room there is. With `form.every` all are shown: the best of them in full in half
+    of the room; others, and hits of plug-ins that define no literal, as lines."""
     if not found:
         return 0
     candidates = found if form.every else [hit for hit in found if hit.body] or found
@@ -78,65 +77,63 @@ def show(page: Page, found: Sequence[Hit], worth: Worth, form: Form, limits: Lim
         hit for at, hit in enumerate(candidates) if (hit.score >= limits.floor or not at) and hit.id not in page.full
     ]
     strong = [hit for hit in kept if hit.score >= (limits.floor if limits.generous else STRONG * top)]
+    lines, reserved = limits.lines, min(page.room // 6, 40 * min(limits.lines, len(kept) - len(strong)))
     if form.every:
         strong = [hit for hit in strong if not plugins.verbatim(hit.uri) or defines(hit.raw, form.literals)]
         lines, reserved = len(found), page.room // 2
-        if kept and kept[0] not in strong:  # or the next page begins with it again
-            hit_line = line_of(kept[0], worth, form.literals)
-            shorter = (hit_line, hit_line.partition("\n")[0], f"- [{kept[0].id}]")
-            cited = kept[0].cited(sentence_of(kept[0], worth, form.literals))
-            if any(page.add(text, cited) for text in shorter):
-                page.full.add(kept[0].id)
-    else:
-        strong, lines = strong[: limits.most], limits.lines
-        reserved = min(page.room // 6, 40 * min(lines, len(kept) - len(strong)))
-    _in_full(page, strong, worth, form, reserved)
-    left = [hit for hit in kept if hit.id not in page.full]
+    in_full = {hit.id for hit in strong[: limits.most]}
     weaker = bool(limits.most)  # then good hits stand as lines too, and weaker ones are to be told from them
-    for number, hit in enumerate(left):
-        if not page.told.isdisjoint((hit.document, hit.summary)):
-            hit.share = 0.0  # its best sentence says more
-        cited = hit.cited(sentence_of(hit, worth, form.literals)) if number < lines else ()
-        above = _unit(hit.id) in map(_unit, page.citations)  # then its id tells of which document it is
-        unnamed = replace(hit, name="", begins="") if above else hit
-        text = line_of(unnamed, worth, form.literals)
-        if weaker and hit.score < STRONG * top:
-            text, weaker = f"{WEAKER}\n{text}", False
-        if number == lines or not page.add(text, cited):
+    versions: list[set[str]] = []  # the words of each hit that is shown in full
+    for hit in kept:
+        words = set(terms(hit.body))
+        is_version = not hit.note and any(quote.says_the_same(words, other) for other in versions)
+        if hit.id in in_full and not is_version:  # of another version of the same text a line is enough
+            if shown := _in_full(page, hit, worth, form, page.room - reserved):
+                versions.append(words)
+            # Parts of many passages hold less of the evidence than a few whole ones.
+            in_full = in_full if shown == hit.body or (shown and form.window) else set()
+            if shown:
+                continue
+        heading = f"{WEAKER}\n" if weaker and hit.score < STRONG * top else ""
+        if not (lines or is_version) or not _in_line(page, hit, worth, form.literals, heading):
             return next(at for at, other in enumerate(found) if other is hit)
-        page.told |= {hit.summary} - {""}
+        lines, weaker = lines - (not is_version), weaker and not heading
     below = (at for at, hit in enumerate(found) if hit.score < limits.floor and at)
     return next(below, len(found))
 
 
-def _in_full(page: Page, strong: Sequence[Hit], worth: Worth, form: Form, reserved: int) -> None:
-    """Add as many hits as have room beside the tokens that are `reserved` for lines: whole ones, and
-    a part of the last. The first one is shown in whatever room there is."""
-    shown: list[set[str]] = []
-    for hit in strong:
-        words = set(terms(hit.body))
-        if not hit.note and any(quote.says_the_same(words, other) for other in shown):
-            continue  # a line is enough of another version of the same text
-        room = page.room - reserved
-        if room < HEAD + PART:
-            break
-        size = min(room - HEAD, form.window or room)
-        body = quote.excerpt(hit.body, worth, size, form.literals)
+def _in_full(page: Page, hit: Hit, worth: Worth, form: Form, room: int) -> str:
+    """Add a hit in at most `room` tokens, the first one of a page in whatever room there is; gives what is shown of
+    its text, "" where it has no room."""
+    if room >= HEAD + PART:
+        body = quote.excerpt(hit.body, worth, min(room - HEAD, form.window or room), form.literals)
         beside = hit.times.note(body, date=hit.date)
         block = "\n".join(filter(None, [head_of(hit, body), quoted(body), beside])) + "\n"
-        if count_tokens(block) + 2 > room or not page.add(block, hit.cited(body)):
-            break
-        shown.append(words)
-        page.full.add(hit.id)
-        page.told.add(hit.document)
-        if body != hit.body and not form.window:
-            break  # parts of many passages hold less of the evidence than a few whole ones
-    if strong and not page.citations:
-        hit = strong[0]
+        if count_tokens(block) + 2 <= room and page.add(block, hit.cited(body)):
+            page.full.add(hit.id)
+            page.told.add(hit.document)
+            return body
+    if not page.citations:
         head = f"[{hit.id}]\n"
         body = quote.excerpt(hit.body, worth, page.room - count_tokens(head) - 4, form.literals)
         if page.add(head + quoted(body), hit.cited(body)):
             page.full.add(hit.id)
+            return body
+    return ""
+
+
+def _in_line(page: Page, hit: Hit, worth: Worth, literals: Sequence[str], heading: str) -> bool:
+    """Add a hit as a line below a heading, the first one of a page as its id where there is no room for more."""
+    if not page.told.isdisjoint((hit.document, hit.summary)):
+        hit.share = 0.0  # its best sentence says more
+    cited = hit.cited(sentence_of(hit, worth, literals))
+    above = _unit(hit.id) in map(_unit, page.citations)  # then its id tells of which document it is
+    text = line_of(replace(hit, name="", begins="") if above else hit, worth, literals)
+    shorter = () if page.citations else (text.partition("\n")[0], f"- [{hit.id}]")
+    if not any(page.add(heading + each, cited) for each in (text, *shorter)):
+        return False
+    page.told |= {hit.summary} - {""}
+    return True
 
 
 def head_of(hit: Hit, body: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from graphrag_mcp.app import App
 from graphrag_mcp.doctor.generations import digest
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.exchange.export import export
 from graphrag_mcp.index import batches
 from graphrag_mcp.index import documents as documents_stage
@@ -189,6 +191,11 @@ def test_of_several_pages_of_one_name_the_nearest_and_then_the_shortest_path_is_
     assert leads(snapshot, "b/Start.md") == ["b/Index.md", "b/c/d/Index.md", "b/c/d/Index.md"]
     assert leads(snapshot, "z/Start.md") == ["a/Index.md"]
     assert leads(snapshot, "b/Top.md") == ["Top.md", "b/Top.md"], ("a wikilink that is a whole path means that")
+    (others,) = re.findall("\nAlso named so: (.*)", explore_graph(snapshot, "Index", kinds=["links"]).text)
+    assert others.count("[d") == 2 and "b/c/d/Index.md" in others, others
+    for wrong in ({"kinds": ["foo"]}, {"kinds": ["links", "calls"]}, {"kinds": ["links"], "direction": "up"}):
+        with pytest.raises(BadInput, match="there is no (kind|direction)"):
+            explore_graph(snapshot, **wrong)  # type: ignore[arg-type]
 
 
 def test_accents_that_are_composed_otherwise_are_the_same_name(tmp_path: Path) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.packing import sending
 from graphrag_mcp.packing.budget import passage_alias
 from graphrag_mcp.query import times, title_list
 from graphrag_mcp.query.batch import several
@@ -20,6 +22,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.query.render import Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.query.source import get_source
+from graphrag_mcp.query.text_search import search_text
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import Snapshot, open_snapshot
 from graphrag_mcp.types import IndexRequest, InlineText
@@ -146,6 +149,39 @@ def test_a_small_list_on_many_subjects_counts_the_documents_of_each(crane: Snaps
 
 def words(n: int) -> str:
     return " ".join(f"{'bdfgkl'[(n + at) % 6]}{'aeiou'[n % 5]}{'mnrst'[at]}{'aeiou'[n // 5 % 5]}{n}" for at in range(5))
+
+
+def paged(call: Callable[..., Any]) -> list[str]:
+    """The first id of each line of a list or search, over all of its pages."""
+    ids, cursor = list[str](), "begin"
+    while cursor:
+        page = call(cursor="" if cursor == "begin" else cursor)
+        assert sending.outgoing(page) <= 300 and not page.hint, page
+        ids += [found[1] for line in page.text.splitlines() if (found := re.search(r"\[(t\d+)\]", line))]
+        cursor = page.next_cursor
+    return ids
+
+
+def test_the_pages_of_a_small_list_or_search_have_every_line_once(tmp_path: Path) -> None:
+    """Long lines were cut to nothing, later subjects were never reached, and passages behind several versions of one
+    text came again on each page."""
+    texts = [
+        InlineText(f"On 3 May 2019 the crane{n % 3} lifted {words(n)} and {words(n + 20)} {words(n + 40)} in a hurry.", f"c{n}", words(n))
+        for n in range(9)
+    ]
+    snapshot = indexed(tmp_path, texts)
+    small = partial(list_documents, snapshot, max_tokens=200)
+    for call in (small, partial(small, by="statement"), partial(small, query='"crane0"')):
+        ids = paged(call)
+        assert len(ids) == len(set(ids)) == (3 if "query" in call.keywords else 9), (call, ids)
+    ids = paged(partial(small, query='"crane0", "crane1", "crane2"'))
+    assert len(ids) == len(set(ids)) == 9
+    same = "The mill of the town ground the corn for the bread of the people on the hill until the war came to it"
+    versions = [InlineText(f"{same} {'ah' * (n + 1)}.", f"v{n}") for n in range(9)]
+    others = [InlineText(f"The the the the {words(n)} {words(n + 9)} {words(n + 18)} of noon.", f"o{n}") for n in range(9)]
+    mixed = indexed(tmp_path / "mixed", [*versions, *others])
+    ids = paged(partial(search_text, mixed, "the", max_tokens=300))
+    assert len(ids) == len(set(ids)) == 18, ids
 
 
 def test_behind_what_is_on_the_question_a_few_weaker_lines_stand(tmp_path: Path) -> None:
