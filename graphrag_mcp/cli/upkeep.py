@@ -78,7 +78,7 @@ def install(options: argparse.Namespace) -> int:
         return _show(options, host, file, entry, notes)
     started: dict[str, Any] = {}
     if not options.no_check:
-        most = installs.START_SECONDS[installs.is_uvx(entry["command"])]
+        most = installs.START_SECONDS
         seconds, tools = launch.trial(*_as_started(host, entry), most)
         started = {"seconds": round(seconds, 2), "tools": tools}
     try:
@@ -203,7 +203,7 @@ def _entry(options: argparse.Namespace, host: Host, project: Path | None) -> tup
     if path := os.environ.get("GRAPHRAG_MCP_SETTINGS"):
         env["GRAPHRAG_MCP_SETTINGS"] = str(Path(path).expanduser().absolute())
     roots = _roots(options, host, project, settings)
-    words = [*launch.command(os.environ), "serve"]
+    words = [*launch.command(), "serve"]
     # The platform's folder is the host's own guess too, unless this shell has moved it.
     if settings.home != Settings().home or os.environ.get("XDG_DATA_HOME"):
         words += ["--home", str(settings.home)]

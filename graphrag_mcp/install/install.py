@@ -41,15 +41,7 @@ def arguments(known: Mapping[str, Any], server: Mapping[str, Any]) -> tuple[list
     if "serve" not in old or "serve" not in new:
         replaced = f"the entry had other arguments, which are replaced: {_shown(old)}"
         return new, (replaced,) if old else ()
-    start, had = new[: new.index("serve")], old[: old.index("serve")]
-    notes = []
-    if had != start and known.get("command") == server["command"]:
-        words = iter(had)
-        if all(word in words for word in start):  # ours, in their order, and something of theirs
-            start = had
-            notes.append(f"kept how it is started: {_shown(had)}")
-        else:
-            notes.append(f"no longer started with: {_shown(had)}")
+    notes: list[str] = []
     before, after = (options_of(words[words.index("serve") + 1 :]) for words in (old, new))
     named = {option[0] for option in after} | FOLDERS
     others = [option for option in before if option[0] not in named]
@@ -59,7 +51,7 @@ def arguments(known: Mapping[str, Any], server: Mapping[str, Any]) -> tuple[list
         notes.append(f"kept what the entry had: {kept}; to be rid of it run --undo first")
     if dropped:
         notes.append(f"no longer in the entry: {_shown(chain.from_iterable(dropped))}")
-    return [*start, "serve", *chain.from_iterable((*after, *others))], tuple(notes)
+    return [*new[: new.index("serve") + 1], *chain.from_iterable((*after, *others))], tuple(notes)
 
 
 def options_of(words: Sequence[str]) -> list[tuple[str, ...]]:
@@ -92,8 +84,7 @@ BOM = "\ufeff"
 # Of these the value may stand in a file; of any other variable only the name.
 HARMLESS = frozenset(ENVIRONMENT) - {"GRAPHRAG_MCP_TOKENS"}
 OURS = frozenset(ENVIRONMENT) | {"PYTHONPATH"}
-# Codex waits 10 by itself; uvx may have to fetch everything first
-START_SECONDS = {False: 30, True: 180}
+START_SECONDS = 30  # Codex waits 10 by itself
 
 
 @dataclass(frozen=True)
@@ -120,7 +111,7 @@ def entry(host: Host, words: Sequence[str], env: Mapping[str, str], handed: Sequ
     if values:
         server["env"] = values
     if host.toml:
-        server["startup_timeout_sec"] = START_SECONDS[is_uvx(words[0])]
+        server["startup_timeout_sec"] = START_SECONDS
     return server
 
 
@@ -294,10 +285,6 @@ def _problem(server: Mapping[str, Any]) -> str:
     command = Path(str(server["command"]))
     missing = command.is_absolute() and not os.path.exists(command)
     return f"{plain(str(command))} is not there any more" if missing else ""
-
-
-def is_uvx(command: str) -> bool:
-    return Path(command).name in ("uvx", "uvx.exe")
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import logging
 import os
 import platform
 import re
-import shutil
 import sys
 import tempfile
 import time
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from graphrag_mcp import __version__
-from graphrag_mcp.errors import GraphRAGError, extra
+from graphrag_mcp.errors import BadInput, GraphRAGError, extra
 from graphrag_mcp.install.hosts import here
 from graphrag_mcp.install.install import installed
 from graphrag_mcp.llm.protocols import LOCAL
@@ -35,17 +34,11 @@ EXTRAS = {"ocr": ("rapidocr",), "vectors": ("onnxruntime", "tokenizers")}
 _BY_HAND = "Run graphrag-mcp install with --print to see the command and try it; --no-check writes it all the same"
 
 
-def command(environ: Mapping[str, str], prefix: str = sys.prefix, executable: str = sys.executable) -> list[str]:
-    """The words that start this installation, before `serve`."""
-    if in_uv_cache(prefix):
-        # The environment that uvx made may be cleaned away any day; uvx itself stays.
-        uv = environ.get("UV", "")
-        uvx = str(Path(uv).with_name("uvx.exe" if uv.endswith(".exe") else "uvx")) if uv else ""
-        if not os.path.isfile(uvx):
-            uvx = shutil.which("uvx", path=environ.get("PATH")) or "uvx"
-        extras = [name for name, installed in extras_present().items() if installed]
-        spec = PACKAGE + (f"[{','.join(extras)}]" if extras else "") + _source()
-        return [uvx, PACKAGE] if spec == PACKAGE else [uvx, "--from", spec, PACKAGE]
+def command(prefix: str = sys.prefix, executable: str = sys.executable) -> list[str]:
+    """The words that start this installation, before `serve`. BadInput for one of uvx."""
+    if any(re.fullmatch(r"(archive|environments|builds)-v\d+", part) for part in Path(prefix).parts):
+        what = "uvx started this program, and uv may remove its environment any day"
+        raise BadInput(what, "Run in the folder of the project: uv tool install .")
     folder = Path(executable).parent
     for script in (folder / PACKAGE, folder / f"{PACKAGE}.exe"):
         if script.is_file() and _checkout() is None:
@@ -74,19 +67,7 @@ def installation(prefix: str = sys.prefix) -> str:
         return f"run from {FOLDER}, not installed"
     if _checkout():
         return f"run from {FOLDER}; another copy, {found.version}, is installed in {prefix}"
-    if in_uv_cache(prefix):
-        return "run by uvx"
-    if _origin().get("dir_info", {}).get("editable"):
-        return f"installed in {prefix}, editable, from {FOLDER}"
-    parts = Path(prefix).parts
-    if "tools" in parts and "uv" in parts:
-        return f"installed by uv tool in {prefix}"
-    return f"installed {'by pipx ' if 'pipx' in parts else ''}in {prefix}"
-
-
-def in_uv_cache(prefix: str) -> bool:
-    folder = re.compile(r"(archive|environments|builds)-v\d+")
-    return any(map(folder.fullmatch, Path(prefix).parts))
+    return f"installed in {prefix}"
 
 
 def trial(words: Sequence[str], env: Mapping[str, str], folder: Path, seconds: float) -> tuple[float, int]:
@@ -132,15 +113,6 @@ def _checkout() -> Path | None:
     return None if ours else FOLDER
 
 
-def _source() -> str:
-    """Where uvx took the package from, as it wants to be told again; "" for an index."""
-    origin = _origin()
-    if not origin.get("url"):
-        return ""
-    vcs = origin.get("vcs_info", {})
-    return f" @ {vcs['vcs']}+{origin['url']}@{vcs['commit_id']}" if vcs else f" @ {origin['url']}"
-
-
 def _origin() -> dict[str, Any]:
     """What the installer noted of where it took the package from; nothing for one from an index, or
     where nothing is installed."""
@@ -151,9 +123,6 @@ def _origin() -> dict[str, Any]:
 
 
 # ---- facts for a bug report ----------------------------------------------------------------------
-
-NAMED = 8  # corpora that are named; the rest is counted
-NOBODY = "none; the agent that asks is the model"
 
 
 def about(settings: Settings, corpora: Sequence[str], folder: Path | None, damaged: bool = False) -> dict[str, Any]:
@@ -181,35 +150,21 @@ def about(settings: Settings, corpora: Sequence[str], folder: Path | None, damag
 
 
 def lines(record: Mapping[str, Any]) -> list[str]:
-    """The record for people, one thing a line."""
-    models, corpora, found = record["models"], record["corpora"], record["hosts_here"]
-    rest = [f"{len(corpora) - NAMED} more"] if len(corpora) > NAMED else []
-    names = [*corpora[:NAMED], *rest]
-    meant = "none yet" if len(corpora) < 2 else "not clear: --corpus NAME says which"
-    if record["corpus"]:
-        meant = f"{record['corpus']}, generation {record['generation']}"
-    extras_by_name = record["extras"].items()
-    extras = ", ".join(f"{name} {'yes' if installed else 'no'}" for name, installed in extras_by_name)
+    """The record for people: a line for each fact, client and next step."""
+
+    def shown(value: Any) -> str:
+        if isinstance(value, dict):
+            return ", ".join(f"{name} {shown(part)}" for name, part in value.items() if part not in ("", None))
+        if isinstance(value, list):
+            return ", ".join(map(shown, value)) or "none"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return "none" if value in (None, "") else str(value)
+
     rows = [
-        ("version", f"{record['version']}, {record['installed']}"),
-        ("python", record["python"]),
-        ("extras", extras),
-        ("chat model", _with_server(models["chat"], models) or NOBODY),
-        ("vectors", _with_server(models["embedding"], models) or "none"),
-        ("reranking", models["rerank"] or "none"),
-        ("home", record["home"]),
-        ("roots", ", ".join(record["roots"]) or "none: tools may index no folder from here"),
-        ("corpora", ", ".join(names) or "none yet"),
-        ("used here", meant),
+        (name, part) for name, value in record.items() for part in (value if name in ("hosts", "next") else [value])
     ]
-    for host in record["hosts"]:
-        problem = f" ({host['problem']})" if host["problem"] else ""
-        where = f"{host['host']} as {host['name'] or '?'}: {host['file']}{problem}"
-        rows.append(("in client", where))
-    if not record["hosts"]:
-        rows.append(("in client", f"none; found here: {', '.join(found)}" if found else "none"))
-    rows += [("next", step) for step in record["next"]]
-    return [f"{name:<11} {row}" for name, row in rows]
+    return [f"{name.replace('_', ' '):<11} {shown(value)}" for name, value in rows]
 
 
 def _models(settings: Settings) -> dict[str, Any]:
@@ -222,15 +177,6 @@ def _models(settings: Settings) -> dict[str, Any]:
         "key_variable": settings.api_key_variable,
         "key_set": bool(os.environ.get(settings.api_key_variable)),
     }
-
-
-def _with_server(model: str, models: Mapping[str, Any]) -> str:
-    if not model or model.startswith(LOCAL):
-        return f"{model.removeprefix(LOCAL)}, in this process" if model else ""
-    server = models["server"] if model == models["chat"] else models["embedding_server"]
-    return (
-        f"{model} at {server or 'its provider'}, {models['key_variable']} {'set' if models['key_set'] else 'not set'}"
-    )
 
 
 def _next(settings: Settings, record: Mapping[str, Any], damaged: bool) -> list[str]:
