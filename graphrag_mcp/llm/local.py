@@ -235,12 +235,7 @@ def place(setting: str, fetches: bool = True) -> str:
 
 def files_of(where: str, fetches: bool = True) -> ModelFiles:
     """The files of a model in a folder, or under a name. ModelError says what is missing."""
-    folder = Path(where) if Path(where).is_dir() else cached(where)
-    if folder is None:
-        if not fetches:
-            what = f"the model {where!r} of this index is not on this machine"
-            raise ModelError(what, f"Set embedding_model = {LOCAL + where!r} to fetch it", final=True)
-        folder = fetched(where)
+    folder = Path(where) if Path(where).is_dir() else folder_of(where, fetches)
     graphs = sorted(folder.rglob("*.onnx"), key=lambda path: (path.stat().st_size, str(path)))
     tokenizer = folder / "tokenizer.json"
     if not graphs or not tokenizer.is_file():
@@ -260,44 +255,35 @@ def files_of(where: str, fetches: bool = True) -> ModelFiles:
     )
 
 
-def cached(name: str) -> Path | None:
-    """The folder of a model of the hub in the cache of this machine."""
+def folder_of(name: str, fetches: bool = True) -> Path:
+    """The folder of a model of the hub in the cache of this machine, into which it is fetched once: of several ONNX
+    files the smallest. ModelError where it is not there and may not be fetched, or cannot."""
     try:
-        from huggingface_hub import snapshot_download
+        from huggingface_hub import HfApi, snapshot_download, try_to_load_from_cache
     except ImportError as error:
         raise missing_extra(error) from error
-    try:
-        folder = Path(snapshot_download(name, local_files_only=True))
-    except Exception:  # not in the cache: the library has several errors for that
-        return None
-    return folder if any(folder.rglob("*.onnx")) else None
-
-
-def fetched(name: str) -> Path:
-    """The folder of a model of the hub, fetched once into the cache of this machine.
-
-    Of several ONNX files the smallest is fetched, and its SHA-256 is compared with the hub's."""
-    from huggingface_hub import HfApi, hf_hub_download
-
+    found = try_to_load_from_cache(name, "tokenizer.json")
+    if isinstance(found, str) and any(Path(found).parent.rglob("*.onnx")):
+        return Path(found).parent
+    if not fetches:
+        what = f"the model {name!r} of this index is not on this machine"
+        raise ModelError(what, f"Set embedding_model = {LOCAL + name!r} to fetch it", final=True)
     try:
         listed = HfApi().model_info(name, files_metadata=True)
-        siblings = {entry.rfilename: entry for entry in listed.siblings or ()}
-        graphs = [entry for entry in siblings.values() if entry.rfilename.endswith(".onnx")]
+        graphs = [entry for entry in listed.siblings or () if entry.rfilename.endswith(".onnx")]
         if not graphs:
             raise ValueError("it has no ONNX file")
         graph = min(graphs, key=lambda entry: (entry.size or 0, entry.rfilename))
         _log.warning("fetching the model %s once (%d MB)", name, (graph.size or 0) // 1_000_000)
-        names = [graph.rfilename, *(file for file in CONFIGURATION if file in siblings)]
-        paths = [Path(hf_hub_download(name, file, revision=listed.sha)) for file in names]
-        expected = graph.lfs.sha256 if graph.lfs else ""
-        with paths[0].open("rb") as file:
-            if expected and hashlib.file_digest(file, "sha256").hexdigest() != expected:
+        folder = Path(snapshot_download(name, allow_patterns=[graph.rfilename, *CONFIGURATION]))
+        with (folder / graph.rfilename).open("rb") as file:
+            if graph.lfs and hashlib.file_digest(file, "sha256").hexdigest() != graph.lfs.sha256:
                 raise ValueError("the file that arrived is not the one that the hub lists")
     except Exception as error:
         what = f"the model {name!r} is not on this machine and cannot be fetched ({_brief(error)})"
         move = f"Run: hf download {name} --local-dir FOLDER where there is a network, then use local:FOLDER"
         raise ModelError(what, move, final=True) from error
-    return paths[0].parents[graph.rfilename.count("/")]
+    return folder
 
 
 def loaded(files: ModelFiles) -> tuple[Any, Any]:
@@ -340,9 +326,7 @@ def prompts(where: str) -> tuple[str, str]:
     if question or text:
         return question, text
     name = folder.name.casefold()
-    families = (words for pattern, *words in _FAMILIES if re.search(pattern, name))
-    question, text = next(families, ("", ""))
-    return question, text
+    return next(((ask, said) for pattern, ask, said in _FAMILIES if re.search(pattern, name)), ("", ""))
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from graphrag_mcp.errors import ModelError
 from graphrag_mcp.llm.protocols import Embedded, Message, Reply, Usage
 from graphrag_mcp.llm.provider import Again, Refusal
-from graphrag_mcp.llm.replies import bounded, without_thoughts
+from graphrag_mcp.llm.replies import THOUGHTS, bounded, without_thoughts
 from graphrag_mcp.llm.transport import Pace, Server, Whole
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.text.tokens import count_tokens
@@ -30,8 +30,6 @@ MOST_USED = 10**9  # tokens of one call; more is no figure, and no table could h
 ENDLESS = 400_000  # characters after which a streamed reply is a model going round in circles
 _TOO_MUCH = re.compile(r"\d{4}|too (large|big|high)|exceed|maximum context", re.IGNORECASE)
 _ALOUD = re.compile(r"reason|think|redacted")  # types of parts that are no answer
-_THINKING = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
-_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 log = logging.getLogger(__name__)
 
@@ -233,26 +231,15 @@ class Preview:
         self.restart()
 
     def restart(self) -> None:
-        self._unread = ""  # not yet known to be answer or thinking
-        self._state = "begins"
+        self._unread, self._answers = "", False  # not yet known to be answer or thinking
 
     def feed(self, piece: str) -> None:
-        if self._state == "thinks":
+        if not self._answers:
             self._unread += piece
-            closing = _THOUGHT.search(self._unread)
-            if closing is None:
-                self._unread = self._unread[-len("</thinking>") :]
+            piece = without_thoughts(self._unread).lstrip()
+            if any(tag.startswith(piece.lower()) for tag in THOUGHTS):  # of nothing as well
                 return
-            piece, self._unread, self._state = self._unread[closing.end() :], "", "begins"
-        if self._state == "begins":
-            self._unread = (self._unread + piece).lstrip()
-            if opening := _THINKING.match(self._unread):
-                piece, self._unread, self._state = self._unread[opening.end() :], "", "thinks"
-                self.feed(piece)
-                return
-            if "<thinking>".startswith(self._unread.lower()):
-                return
-            piece, self._unread, self._state = self._unread, "", "answers"
+            self._answers = True
         if piece:
             self.shown = True
             self._give(piece)

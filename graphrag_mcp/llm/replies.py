@@ -21,6 +21,7 @@ NUMBER = WithJsonSchema({"type": "number"})
 LONGEST_REPLY = 4_000_000  # characters: a wall against replies without end, not a usual length
 # Of a reply with bounds: no prompt asks for more.
 LONGEST_TEXT, LONGEST_LIST = 2_000, 100
+THOUGHTS = ("<think>", "<thinking>", "<thought>", "<reasoning>")  # what models write before them
 _THOUGHT = re.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,8}\w{0,20}[ \t]{0,8}$", re.MULTILINE)
 _BEGIN = re.compile(r"\{(?=\s*+(?:[\"'“}]|\w{1,40}+\s*+:))|\[(?=\s*+[\"'“{\[\]])")

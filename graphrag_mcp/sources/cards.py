@@ -6,7 +6,6 @@ import quopri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from graphrag_mcp.sources.decode import ReadError, decode, decode_as, web_encoding
 from graphrag_mcp.sources.piece import Piece
@@ -15,7 +14,10 @@ _LINE = re.compile(
     r"(?:[\w-]{1,40}\.)?([A-Za-z][\w-]{0,40})((?:;[^:;\"\n]{0,100}=\"[^\"\n]{0,400}\"|;[^:;\"\n]{0,400})*+):(.*)",
     re.DOTALL,
 )
-_CHARSET = re.compile(rb"^[^:\n]{1,200};CHARSET=\"?([\w.:-]{1,40})", re.IGNORECASE | re.MULTILINE)
+# A line in an encoding of its own, with those that go on with it.
+_ENCODED = re.compile(
+    rb"^[^:\r\n]{1,200};CHARSET=\"?([\w.:-]{1,40}).*(?:\r?\n[ \t].*)*", re.IGNORECASE | re.MULTILINE
+)
 _FOLDED = re.compile(r"\n[ \t]")
 _DATE = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(?:\d\d)?(Z?))?\Z")
 _CARD = {
@@ -39,7 +41,7 @@ class _Record:
 
 def cards(data: bytes, suffix: str) -> Iterator[Piece]:
     """Each VCARD, VEVENT, VTODO and VJOURNAL of a file."""
-    text, metadata = _decoded(data)
+    text, metadata = decode(_ENCODED.sub(_as_utf8, data))
     open_records: list[_Record] = []
     number = 0
     for line in _unfolded(text):
@@ -62,25 +64,9 @@ def cards(data: bytes, suffix: str) -> Iterator[Piece]:
         raise ReadError(f"it is damaged, or no {suffix} file: it holds no record")
 
 
-def _decoded(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The text of a file, in which values may be in encodings of their own."""
-    if not _CHARSET.search(data):
-        return decode(data)
-    lines = (data + b"\n").replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    texts: dict[int, str] = {}
-    others: dict[int, bytes] = {}
-    encoding = ""
-    for number, line in enumerate(lines):
-        if not line.startswith((b" ", b"\t")):  # else it goes on with the line before
-            charset = _CHARSET.match(line)
-            encoding = web_encoding(charset[1].decode("ascii")) if charset else ""
-        if encoding:
-            texts[number] = decode_as(line, encoding)[0]
-        else:
-            others[number] = line
-    text, metadata = decode(b"\n".join(others.values()))
-    texts |= zip(others, text.split("\n"), strict=True)
-    return "\n".join(texts[number] for number in range(len(lines))), metadata
+def _as_utf8(line: re.Match[bytes]) -> bytes:
+    encoding = web_encoding(line[1].decode("ascii"))
+    return decode_as(line[0], encoding)[0].encode() if encoding else line[0]
 
 
 def _take(record: _Record, name: str, options: str, value: str) -> None:

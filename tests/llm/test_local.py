@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import math
 import shutil
+import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +27,7 @@ from graphrag_mcp.query.local import local_search
 from graphrag_mcp.settings import Settings
 from graphrag_mcp.store.tables import open_snapshot
 from graphrag_mcp.types import IndexRequest
+from tests.support.command import clean_environment
 from tests.support.small_model import write_model
 
 WIDTH = 384  # numbers in a vector of the model
@@ -148,6 +153,50 @@ def test_a_question_without_a_shared_word_finds_its_text_by_vectors(model: Path,
     (tmp_path / "notes" / "ink.txt").write_text("The scribe dips his quill.", "utf-8")
     index_documents(folder, IndexRequest(paths=[str(tmp_path / "notes")]), plain)
     assert open_snapshot(folder).count("passages_vectors") == 5
+
+
+HUB = {"onnx/model.onnx": b"a" * 5000, "onnx/model_int8.onnx": b"b" * 1000, "tokenizer.json": b"{}", "config.json": b"{}"}
+
+
+class Hub(BaseHTTPRequestHandler):
+    """The model hub with one model, `owner/m`."""
+
+    commit = "1" * 40
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        content = HUB.get(path.partition(f"/resolve/{self.commit}/")[2])
+        if path.startswith("/api/models/owner/m"):
+            shas = ((name, len(data), hashlib.sha256(data).hexdigest()) for name, data in HUB.items())
+            files = [{"rfilename": name, "size": size, "lfs": {"sha256": sha, "size": size, "pointerSize": 1}} for name, size, sha in shas]
+            tree = [{"type": "file", "path": name, "size": len(data), "oid": "x"} for name, data in HUB.items()]
+            content = json.dumps(tree if "/tree/" in path else {"id": "owner/m", "sha": self.commit, "siblings": files}).encode()
+        self.send_response(200 if content else 404)
+        self.send_header("ETag", hashlib.sha256(content or b"").hexdigest())
+        self.send_header("X-Repo-Commit", self.commit)
+        self.send_header("Content-Length", str(len(content or b"")))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content or b"")
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_model_of_the_hub_is_fetched_once_and_found_without_a_network(tmp_path: Path) -> None:
+    code = 'from graphrag_mcp.llm.local import folder_of; folder = folder_of("owner/m", fetches={})\n'
+    code += 'print(*sorted(str(file.relative_to(folder)) for file in folder.rglob("*.*")))'
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hub) as hub:
+        threading.Thread(target=hub.serve_forever, daemon=True).start()
+        where = {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HOME": str(tmp_path), "HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
+        env = clean_environment(**where)
+        fetched = subprocess.check_output([sys.executable, "-c", code.format(True)], env=env, encoding="utf-8")
+        hub.shutdown()
+    assert fetched.split() == ["config.json", "onnx/model_int8.onnx", "tokenizer.json"]
+    assert subprocess.check_output([sys.executable, "-c", code.format(False)], env=env, encoding="utf-8") == fetched
+
 
 
 def test_an_index_from_elsewhere_does_not_fetch_its_model(tmp_path: Path) -> None:

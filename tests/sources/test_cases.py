@@ -692,7 +692,7 @@ def test_lines_of_cards_without_a_charset_are_decoded_together() -> None:
     card = b"BEGIN:VCARD\nFN;CHARSET=GBK:" + "张三\n 李".encode("gbk") + b"\nNOTE:caf\xe9 in M\xfcnchen\nEND:VCARD\n"
     first, *_ = pieces = list(cards(card * 50, "vcf"))
     assert len(pieces) == 50 and first.text == "name: 张三李\nnote: café in München\n"
-    assert calls(lambda: list(cards(card * 50, "vcf")), "detect_all") == 1
+    assert calls(lambda: list(cards(card * 50, "vcf")), "detect_all") <= 1
     (piece,) = cards(b"BEGIN:VCARD\nFN;CHARSET=UTF-8:Ana\nNOTE:\x81\x8d\xff\x00\x01\x8f\xff\nTITLE:" + b"Head of pumps " * 60 + b"\nEND:VCARD\n", "vcf")
     assert "name: Ana\n" in piece.text and "title: Head of pumps" in piece.text
 
