@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from graphrag_mcp.packing.budget import Item, Section, one_line, source_item
+from graphrag_mcp.packing.budget import CHARACTERS, Item, Section, one_line, source_item
 from graphrag_mcp.query import context, entities, reports
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.hits import Source
@@ -18,22 +18,22 @@ from graphrag_mcp.text.terms import bracketed
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
 
-ENTITIES, RELATIONSHIPS, REPORTS = 10, 40, 10
-DESCRIPTION, SUMMARY = (400, 1_500)  # characters of an entity's or relationship's description, of a report's summary
+ENTITIES, REPORTS = 10, 10
 SHARES = {"Sources": 0.5, "Entities": 0.15, "Relationships": 0.15, "Reports": 0.2}
 
 
 def sections_of(source: Source, budget: int, shares: Mapping[str, float] = SHARES) -> list[Section]:
     """The sections that have a share of the budget, sources first."""
     snapshot, found, filters = source.snapshot, source.found, source.filters
-    passages = found.passages[: max(8, budget // 90)]  # a citation alone costs nearly as much
+    most = max(8, budget // 90)  # rows of a section: a citation alone costs nearly as much
+    passages = found.passages[:most]
     items = {"Sources": source_items(snapshot, {one.id: one.score for one in passages})}
     # Entities and reports tell of all days.
     if not (filters and filters.of("said", "as_of")):
         chosen = _chosen(snapshot, found, filters)
         items["Entities"] = [_entity_item(row) for row in chosen]
-        items["Relationships"] = _relationships(snapshot, chosen, filters)
-        items["Reports"] = reports.items(snapshot, _reports(snapshot, chosen), SUMMARY)
+        items["Relationships"] = _relationships(snapshot, chosen, filters, most)
+        items["Reports"] = reports.items(snapshot, _reports(snapshot, chosen), CHARACTERS)
     return [Section(name, items.get(name, []), share) for name, share in shares.items()]
 
 
@@ -57,13 +57,13 @@ def _chosen(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> list
 
 def _entity_item(row: Row) -> Item:
     alias, name = f"e{row['n']}", one_line(row["title"], 100)
-    description = one_line(row["description"], DESCRIPTION)
+    description = one_line(row["description"], CHARACTERS)
     head = f"- [{alias}] {name} {bracketed(row['type'])}".rstrip()
     return Item(alias, f"{head}: {description}" if description else head, None, "Entities")
 
 
-def _relationships(snapshot: Snapshot, chosen: Sequence[Row], filters: Filters | None) -> list[Item]:
-    """Relationships among the chosen entities, then those to others, by weight."""
+def _relationships(snapshot: Snapshot, chosen: Sequence[Row], filters: Filters | None, most: int) -> list[Item]:
+    """`most` relationships: those among the chosen entities, then those to others, by weight."""
     ids = {row["id"] for row in chosen}
     listed = ", ".join(f"'{id}'" for id in sorted(ids)) or "''"
     where = f"source_id IN ({listed}) OR target_id IN ({listed})"
@@ -74,10 +74,10 @@ def _relationships(snapshot: Snapshot, chosen: Sequence[Row], filters: Filters |
         for row in snapshot.rows("relationships", where, columns).to_pylist()
         if without.isdisjoint((row["source_id"], row["target_id"]))
     ]
-    best = [id for *_, id in sorted(found)[:RELATIONSHIPS]]
+    best = [id for *_, id in sorted(found)[:most]]
     return [
         Item(alias, f"- [{alias}] {said}", None, "Relationships")
-        for alias, said in context.connections(snapshot, best, DESCRIPTION)
+        for alias, said in context.connections(snapshot, best, CHARACTERS)
     ]
 
 

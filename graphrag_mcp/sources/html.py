@@ -50,7 +50,9 @@ _MARKED = re.compile(f"{_MARK}(\\d+){_MARK}")
 _LINKS = 3  # paragraphs of links alone, one after the other, that are a menu
 QUOTES = 10  # levels of quotations that are written: each is a mark in each line
 FRAMES = 3  # of frames that hold frames, in the page itself
-TABLES = 50  # tables in cells of tables that are written as such
+# Tables in cells of tables that are written as such. A table is written again by each one around it: with 20,000 in
+# each other a page of 1 MB takes 28 s, with these 0.8 s.
+TABLES = 50
 LEAST = 0.25  # of a page's text that its main text must be; with less the whole page is taken
 # Elements in which HTML has text alone, though it is the markup of a page (WHATWG HTML, 13.1.2).
 _UNPARSED = frozenset("noembed noframes xmp".split())
