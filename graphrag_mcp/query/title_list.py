@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
-from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.budget import HIGHEST, one_line
 from graphrag_mcp.query import context, hits, note_sources, render, times, topics
 from graphrag_mcp.query.copies import equal_documents
 from graphrag_mcp.query.filters import Filters
@@ -26,23 +26,22 @@ VERSIONS = 1 + render.ALSO  # documents of one title that share a line
 SAMPLE = 40  # lines that are measured to tell how long the list is
 # Tokens of a page of it: some clients cut a result of more than 30,000 characters.
 ONE_PAGE = 10_000
-MOST_PAGES = 3
 
 Shown = Callable[[], str]  # a line, made when it is shown
 
 
 def advice(snapshot: Snapshot) -> str:
-    """How to list the titles of all documents, and how long that list is; "" for one of more than MOST_PAGES. Every
-    k-th line is measured, and to the tokens a tenth is added."""
+    """How to list the titles of all documents, and how long that list is; "" for one that is longer than any result.
+    Every k-th line is measured, and to the tokens a tenth is added."""
     facts, notes = times.documents(snapshot), note_sources.ids(snapshot)
     every = lines(snapshot, [id for id in facts if id not in notes], None, by_topic=True)
     sample = [line() for line in every[:: math.ceil(len(every) / SAMPLE)]]
     share = len(every) / len(sample)
     characters = share * math.fsum(len(line) + 1 for line in sample)
     tokens = 1.1 * share * math.fsum(count_tokens(line) + 2 for line in sample)
-    pages = math.ceil(tokens / ONE_PAGE)
-    if pages > MOST_PAGES:
+    if tokens > HIGHEST:
         return ""
+    pages = math.ceil(tokens / ONE_PAGE)
     on_pages = f", on {pages} pages" if pages > 1 else ""
     return (
         f" The titles of all, about {round(characters / 1000)},000 characters{on_pages}: "

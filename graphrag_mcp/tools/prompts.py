@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 from mcp import MCPError
-from mcp.server.mcpserver.prompts.base import Prompt
+from mcp.server.mcpserver.prompts.base import Prompt, PromptArgument
 from mcp.types import INVALID_PARAMS, Completion
-from pydantic import Field
 
 from graphrag_mcp.app import App
 from graphrag_mcp.errors import GraphRAGError
@@ -106,75 +106,38 @@ class OurPrompt(Prompt):
         return await super().render(arguments, context)
 
 
-Corpus = Annotated[str, Field(description="Which corpus; empty: this project's")]
-NewCorpus = Annotated[str, Field(description="A name for it; empty: made from the folder")]
-Question = Annotated[str, Field(description="The question")]
-Topic = Annotated[str, Field(description="The topic")]
-Entity = Annotated[str, Field(description="A name, or an id such as e12")]
-Folder = Annotated[str, Field(description="The folder")]
-
-NEEDS = {name: tools.split() for name, tools in TABLES["prompts"].items()}
+OPTIONAL = ("corpus", "path")
+DERIVED = ("folder", "in_every_call")  # variables that follow from the corpus
 
 
 def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[str, Prompt]:
-    """Put the prompts on a server whose tools are these; gives what was put there, by name."""
-
-    def ask_corpus(question: Question, corpus: Corpus = "") -> str:
-        """Answer a question from the indexed documents, with citations"""
-        return _filled("ask_corpus", question=question, corpus=corpus)
-
-    def explore_entity(entity: Entity, corpus: Corpus = "") -> str:
-        """Everything about one person, thing or term, and what it is connected with"""
-        return _filled("explore_entity", entity=entity, corpus=corpus)
-
-    def drift_investigate(question: Question, corpus: Corpus = "") -> str:
-        """Investigate a question step by step, each answer leading to the next questions"""
-        return _filled("drift_investigate", question=question, corpus=corpus)
-
-    def brief(topic: Topic, corpus: Corpus = "") -> str:
-        """Write a briefing on a topic from summaries and sources, and keep it as a note"""
-        return _filled("brief", topic=topic, corpus=corpus)
-
-    def index_folder(path: Folder = ".", corpus: NewCorpus = "") -> str:
-        """Make a folder searchable and say what is in it"""
-        return _filled("index_folder", path=path, corpus=corpus)
-
-    def be_the_extractor(corpus: Corpus = "") -> str:
-        """Read the texts of an index in place of a model"""
-        return prompts.load("be_the_extractor").substitute(corpus=_in_every_call(corpus))
-
-    def summarise_corpus(corpus: Corpus = "") -> str:
-        """Write a summary of every document of an index, with subagents where there are some"""
-        return prompts.load("summarise_corpus").substitute(corpus=_in_every_call(corpus))
-
-    def tune_prompts(corpus: Corpus = "") -> str:
-        """Fit the indexing prompts to a corpus: entity types, examples, the expert's role"""
-        try:
-            name = app.corpus_for_reading(corpus.strip())
-        except GraphRAGError as error:
-            raise MCPError(INVALID_PARAMS, str(error)) from None
-        return _filled("tune_prompts", corpus=name, folder=str(app.folder(name) / "prompts"))
-
-    functions = [ask_corpus, explore_entity, drift_investigate, brief]
-    functions += [index_folder, be_the_extractor, summarise_corpus, tune_prompts]
-    all_prompts = (
-        OurPrompt.from_function(function, title=function.__name__.replace("_", " ").capitalize())
-        for function in functions
-    )
-    known = {prompt.name: prompt for prompt in all_prompts if set(NEEDS[prompt.name]) <= set(tools)}
-    for prompt in known.values():
-        server.add_prompt(prompt)
+    """Put the prompts on a server whose tools are these; gives what was put there, by name. The arguments of a prompt
+    are the variables of its text."""
+    known: dict[str, Prompt] = {}
+    for name, (description, needs) in TABLES["prompts"].items():
+        if set(needs.split()) <= set(tools):
+            variables = dict.fromkeys([*prompts.load(name).get_identifiers(), "corpus"])
+            arguments = [
+                PromptArgument(name=each, description=TABLES["prompt_arguments"][each], required=each not in OPTIONAL)
+                for each in variables
+                if each not in DERIVED
+            ]
+            title, fill = name.replace("_", " ").capitalize(), partial(_filled, app, name)
+            known[name] = OurPrompt(name=name, title=title, description=description, arguments=arguments, fn=fill)
+            server.add_prompt(known[name])
     return known
 
 
-def _in_every_call(corpus: str) -> str:
-    """What a prompt says of the index that it is about; "" for the only one."""
-    named = " ".join(corpus.split())[:200]
-    return f' (corpus="{named}" in every call)' if named else ""
-
-
-def _filled(name: str, **values: str) -> str:
+def _filled(app: App, name: str, corpus: str = "", path: str = ".", **values: str) -> str:
     """The prompt with the person's words on one line each, so that they are no structure of it."""
-    lines = {key: " ".join(value.split())[:4_000] for key, value in values.items()}
-    safe = {key: line.replace("</", "<\\/") for key, line in lines.items()}
-    return prompts.load(name).substitute(safe)
+    prompt, words = prompts.load(name), {"corpus": corpus, "path": path, **values}
+    if "folder" in prompt.get_identifiers():
+        try:
+            words["corpus"] = app.corpus_for_reading(corpus.strip())
+        except GraphRAGError as error:
+            raise MCPError(INVALID_PARAMS, str(error)) from None
+        words["folder"] = str(app.folder(words["corpus"]) / "prompts")
+    lines = {key: " ".join(value.split())[:4_000] for key, value in words.items()}
+    named = lines["corpus"]
+    lines["in_every_call"] = f' (corpus="{named}" in every call)' if named else ""
+    return prompt.substitute({key: line.replace("</", "<\\/") for key, line in lines.items()})

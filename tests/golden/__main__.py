@@ -2,7 +2,7 @@
 
 `python -m tests.golden` compares, `python -m tests.golden --write` records. Three corpora are indexed (the sample
 without a model, the sample with the scripted model, Chinese texts without a model). Recorded are the digests of each
-corpus, the keys of the reply cache, the list of tools as a client receives it, the text of 40 results, and what an
+corpus, the keys of the reply cache, the text of 40 results, and what an
 index written by release 0.1.0 answers. A difference is printed as a unified diff; the exit status is then 1.
 """
 
@@ -115,19 +115,18 @@ def stable(text: str) -> str:
 
 
 def results(home: Path) -> dict[str, Any]:
-    """The tool list and the text of every call, through a real client over stdio."""
+    """The text of every call, through a real client over stdio."""
     env = environment(GRAPHRAG_MCP_HOME=str(home), GRAPHRAG_MCP_ROOTS=str(ROOT / "docs" / "sample"))
     server = StdioServerParameters(command=sys.executable, args=["-m", "graphrag_mcp"], env=env)
 
     async def asked() -> dict[str, Any]:
         async with Client(server) as client:
-            tools = [tool.model_dump(mode="json", exclude_none=True) for tool in (await client.list_tools()).tools]
             said = {}
             for name, arguments in calls():
                 result = await client.call_tool(name, arguments)
                 texts = [block.text for block in result.content if block.type == "text"]
                 said[f"{name} {json.dumps(arguments, ensure_ascii=False)}"] = stable("\n".join(texts)).splitlines()
-            return {"tools": tools, "results": said}
+            return {"results": said}
 
     return anyio.run(asked)
 
