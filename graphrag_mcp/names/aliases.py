@@ -4,11 +4,11 @@ shorter names of people."""
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable
 
 from graphrag_mcp.names import chinese
 from graphrag_mcp.names import lexicon as lex
+from graphrag_mcp.text.terms import lists_of
 
 Span = tuple[int, int]
 
@@ -16,7 +16,6 @@ _ACRONYM = re.compile(r"[A-Z][A-Za-z0-9]?[A-Z0-9&./-]{0,8}[A-Z0-9]?s?")
 _BEFORE_BRACKET = re.compile(r"(?<![\w.-])([A-Z][A-Za-z0-9&.-]{1,9}) ?$")
 _BRACKET = re.compile(r"[(（]([^()（）\n]{2,90})[)）]")
 _WORDS = re.compile(r"[^\W_]+")
-_APART = re.compile(r"[^\w \n&/’'.-]")  # between two words of a name that is spelled out
 
 
 def introduced(text: str) -> dict[Span, Span]:
@@ -50,28 +49,12 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
         elif word[0].lower() not in lex.SMALL_WORDS:
             return None
         if not letters:
-            whole = word.start(), words[-1].end()
-            return None if _APART.search(text, word.start(), end) else whole
+            return word.start(), words[-1].end()
     return None
 
 
-def short_names(first_at: Mapping[str, int], people: Collection[str]) -> dict[str, str]:
-    """Family names and given names alone, each with the one person of the text whose full name they
-    shorten; a name without the name in the middle, behind the full one (John Adams, the father of John Quincy
-    Adams, stands before him).
-
-    Takes and gives keys. `first_at`: where each stands first. `people`: those that are of people."""
-    full: dict[str, set[str]] = defaultdict(set)
-    for key in sorted(people, key=lambda key: (-key.count(" "), key)):
-        words = key.split(" ")
-        shortened = len(full[key]) == 1 and first_at[min(full[key])] < first_at[key]
-        if 2 <= len(words) <= 3 and not shortened:  # Brian Ripley, behind Brian D. Ripley
-            for form in {words[0], words[-1], f"{words[0]} {words[-1]}"} - {key}:
-                full[form].add(key)
-    found: dict[str, str] = {}
-    for key in first_at:
-        if len(full[key]) == 1 and len(key) > 2:
-            person = min(full[key])
-            if " " not in key or first_at[key] > first_at[person]:
-                found[key] = person
-    return found
+def short_names(keys: Iterable[str], people: Iterable[str]) -> dict[str, str]:
+    """Of these keys the family and given names, each with the one person of the text whose full name it shortens.
+    `people`: the keys of people."""
+    full = lists_of((form, key) for key in people if 2 <= len(words := key.split(" ")) <= 3 for form in {words[0], words[-1]})
+    return {key: full[key][0] for key in keys if len(key) > 2 and len(full[key]) == 1}

@@ -212,9 +212,7 @@ def _sure(words: list[_Token], at: int, kind: str) -> bool:
         before = words[at - 1] if at else None
         begins = before is None or before.tag[0] in "cpv" or before.word[-1] in _ROLE_ENDS
         acts = words[at + 1 : at + 2] and words[at + 1].tag[0] in "vd"
-        noun = len(word) == 3 and _jieba().has_word(word[:2]) and not _SOUNDS_ONLY.fullmatch(word)
-        long = (len(word) > 2 and not noun) or bool(acts)  # not 梅雨季
-        return begins and long and word[-1] not in lex.ZH_HEAD_TYPE
+        return begins and (len(word) > 2 or bool(acts)) and word[-1] not in lex.ZH_HEAD_TYPE
     if tag == "nt":
         return len(word) > 2 and any(word[-size:] in lex.ZH_HEAD_TYPE for size in (1, 2, 3))
     wide = len(word) == 2 and word[0] in lex.ZH_WIDE and word[1] in lex.ZH_HEAD_TYPE  # 海港, 新村
@@ -231,7 +229,9 @@ def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
     if tag.startswith("nr"):
         double = word[:2] in lex.ZH_SURNAMES_TWO
         surname = double or word[0] in lex.ZH_SURNAMES
-        if surname and len(word) <= 3 + double and tag == "nr" and (not known or len(word) > 2):
+        # A word with one more character names no person, whatever the word list says: 申请|人, 高中|生, 梅雨|季.
+        derived = len(word) == 3 and not double and _jieba().has_word(word[:2])
+        if surname and len(word) <= 3 + double and tag == "nr" and not derived and (not known or len(word) > 2):
             return "person", True
         return "other", _SOUNDS_ONLY.fullmatch(word) is not None or (not known and count > 1)
     if tag == "ns":

@@ -66,12 +66,13 @@ def most(text: str) -> int:
 
 def _named(text: str, question: bool, spans: Sequence[aliases.Span]) -> list[Mention]:
     text = without_markup(text)
+    language = latin_language(text) or "en"
     introduced = aliases.introduced(text)
     finders = (
         _introduced(text, introduced),
         marked.speakers(text),
         marked.identifiers(text),
-        _proper(text, question, spans),
+        _proper(text, question, spans, language),
         () if text.isascii() else cjk.candidates(text, question),
         _rare_words(text) if question else (),
     )
@@ -93,6 +94,7 @@ def _named(text: str, question: bool, spans: Sequence[aliases.Span]) -> list[Men
             for start, end, kind, strong in kept.values()
         ),
         introduced,
+        language,
     )
 
 
@@ -133,10 +135,10 @@ def _introduced(text: str, introduced: dict[aliases.Span, aliases.Span]) -> Iter
     yield from ((*short, kind[long] or "other", True) for short, long in introduced.items())
 
 
-def _proper(text: str, question: bool, spans: Sequence[aliases.Span]) -> Iterator[Candidate]:
+def _proper(text: str, question: bool, spans: Sequence[aliases.Span], language: str) -> Iterator[Candidate]:
     """Capitalised names; in a question all but the first word of it, and a question that is a name
     alone (Berta Flight)."""
-    for phrase, kind, strong in latin.names(text, spans):
+    for phrase, kind, strong in latin.names(text, spans, language):
         asked = question and (not phrase.opening or " " in phrase.form == text)
         yield phrase.start, phrase.end, kind or "other", strong or asked
 
@@ -156,13 +158,14 @@ def _rare_words(text: str) -> Iterator[Candidate]:
 class _Named:
     """What a text shows of all mentions of one key."""
 
-    first_at: int
     count: int = 0
     strong: bool = False
     kinds: Counter[str] = field(default_factory=Counter)
 
 
-def _mentions(text: str, found: Iterable[Candidate], introduced: dict[aliases.Span, aliases.Span]) -> list[Mention]:
+def _mentions(
+    text: str, found: Iterable[Candidate], introduced: dict[aliases.Span, aliases.Span], language: str
+) -> list[Mention]:
     """The candidates with their keys, each key with one type, one strength and one alias. Of more keys
     than `most` the strong ones stay, then the frequent and the long ones."""
     rows: list[tuple[str, int, int]] = []
@@ -179,7 +182,7 @@ def _mentions(text: str, found: Iterable[Candidate], introduced: dict[aliases.Sp
         key = normalise_name(form) if "\0" not in form else ""
         if not any(map(str.isalnum, key)):
             continue
-        name = named.setdefault(key, _Named(start))
+        name = named.setdefault(key, _Named())
         name.count += 1
         name.strong |= strong
         name.kinds[kind] += kind != "other"
@@ -200,18 +203,14 @@ def _mentions(text: str, found: Iterable[Candidate], introduced: dict[aliases.Sp
     }
     capitals = {key for key, start, end in rows if text[start:end].rpartition(" ")[2].isupper()}
     # What has no type is a person's if none of its words is an everyday one; not in German, whose nouns have capitals.
-    rare = () if latin_language(text) == "de" else named.keys() - type_of.keys() - capitals
+    rare = () if language == "de" else named.keys() - type_of.keys() - capitals
     people = {key for key in named if type_of.get(key) == "person"} | {
         key
         for key in rare
         if named[key].strong and key.replace(" ", "").isalpha() and not any(map(ordinary, key.split(" ")))
     }
-    first_at = {
-        key: name.first_at
-        for key, name in named.items()
-        if type_of.get(key, "person") == "person" and key not in alias_of
-    }
-    for short, long in aliases.short_names(first_at, people).items():
+    untold = [key for key in named if type_of.get(key, "person") == "person" and key not in alias_of]
+    for short, long in aliases.short_names(untold, people).items():
         alias_of[short] = long
         type_of[long] = type_of[short] = "person"
         named[short].strong |= named[long].strong

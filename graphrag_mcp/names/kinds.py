@@ -10,8 +10,7 @@ from graphrag_mcp.names import lexicon as lex
 
 _DEFINED = re.compile(r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})")
 _BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b")
-# A person speaks, or does something in the past.
-_ACTS = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b|(?P<past> [a-z]+ed\b)")
+_SPEAKS = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b")  # as a person does
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 
 
@@ -33,9 +32,8 @@ def by_form(words: Sequence[str]) -> str:
 def kind_of(text: str, start: int, end: int, words: Sequence[str], titled: bool) -> str:
     """The type of a mention of a name, "" if it is unknown. `titled`: the title of a person stands
     before it."""
-    if titled:
-        return "person"
-    return by_form(words) or _by_definition(text, end) or _by_neighbours(text, start, end, words)
+    kind = by_form(words) or ("person" if titled else "")
+    return kind or _by_definition(text, end) or _by_neighbours(text, start, end, words)
 
 
 def _by_definition(text: str, end: int) -> str:
@@ -63,12 +61,9 @@ def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str
     last = (words_before(text, start) or [""])[-1]
     if kind := noun_type(last):
         return kind if kind != "location" else ""  # the film Titanic
-    acts = _ACTS.match(text, end)
-    # "Microsoft said that" and "Chelsea, who" are usual; of a verb or "by" only rare words are a person's name:
-    # Clara Whitlock opened, directed by Raoul Walsh
-    rare = not any(map(lex.ordinary, map(str.lower, words)))
-    speaks = last == "said" or (acts and not acts["past"])
-    if 1 < len(words) < 4 and (speaks or (rare and (acts or last == "by"))):
+    if 1 < len(words) < 4 and (last == "said" or _SPEAKS.match(text, end)):
         return "person"
+    if last == "by" and 1 < len(words) < 4 and not any(lex.ordinary(word.lower()) for word in words):
+        return "person"  # directed by Raoul Walsh
     place = len(words) < 3 and last.lower() in lex.PLACE_PREPOSITIONS
     return "location" if place and _STOP.match(text, end) else ""

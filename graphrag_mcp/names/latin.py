@@ -23,14 +23,12 @@ from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, LOWER, STOP_WORDS, W
 _LOWER_WORD = re.compile(rf"(?<![{WORD}_.@/\\’'-])[{LOWER}]{{2,}}+(?![{WORD}_(’'])")
 _COUNT = re.compile(r"\d{1,3}(?:[.,]\d+)*")  # no year
 _GOES_ON = re.compile(rf"[ \n][{LOWER}]{{3,}}")
-_GRAMMAR = frozenset[str]().union(*LANGUAGES.values())
 
 
-def names(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Phrase, str, bool]]:
+def names(text: str, spans: Sequence[tuple[int, int]], code: str) -> Iterator[tuple[Phrase, str, bool]]:
     """The names of a text, each with its type ("" if it is unknown), and with True if the text shows that
-    it is a name. `spans` are the sentences."""
+    it is a name. `spans` are the sentences, `code` is that of the language (`text.terms.LANGUAGES`)."""
     lower = Counter(_LOWER_WORD.findall(text))
-    code = _code(_GRAMMAR.intersection(lower))
     nouns = nouns_of(text) if code == "de" else frozenset[str]()
     language = Language(code, STOP_WORDS | LANGUAGES[code], nouns)
     found = list(Phrases(text, spans, language).read())
@@ -41,13 +39,6 @@ def names(text: str, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[Phrase,
         strong = shown(phrase, kind)
         if strong is not None:
             yield phrase, kind, strong
-
-
-def _code(lower: AbstractSet[str]) -> str:
-    """The code of the language to which most of these lower-case words belong, by its words of grammar; English
-    if no other has more."""
-    best = max(LANGUAGES, key=lambda name: len(LANGUAGES[name] & lower))
-    return best if len(LANGUAGES[best] & lower) > len(LANGUAGES["en"] & lower) else "en"
 
 
 class Evidence:

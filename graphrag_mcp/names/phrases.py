@@ -114,7 +114,7 @@ class Phrases:
         run = run[run[0][0].isdigit() :]  # By 1957 Calloway
         if not run:
             return None
-        titles, titled = self._titles(run)
+        titles = self._titles(run)
         opening = not titles and _opens(self.text, run[0].start())
         run = run[titles:]
         if not run or len(run) > _LONGEST:
@@ -130,18 +130,17 @@ class Phrases:
         before = (words_before(self.text, start) or [""])[-1].lower()
         article = "the" if before in lex.ARTICLES else ""
         article = "a" if before in lex.INDEFINITE_ARTICLES else article
-        return Phrase(start, end, words, opening, titled, self._is_prose(start), article)
+        return Phrase(start, end, words, opening, bool(titles), self._is_prose(start), article)
 
-    def _titles(self, run: list[re.Match[str]]) -> tuple[int, bool]:
-        """How many words stand before the name as titles (Tory Shadow Chancellor Oliver Letwin), and
-        are there any before a name?"""
+    def _titles(self, run: list[re.Match[str]]) -> int:
+        """How many words stand before the name as titles (Tory Shadow Chancellor Oliver Letwin)."""
         lows = [piece[0].lower().rstrip(".") for piece in run]
         for at in range(len(lows) - 2, -1, -1):
             title = lows[at] in lex.TITLES and not ordinary(lows[at + 1])
             follows = self.text[run[at].end() : run[at + 1].start()].strip() in ("", ".")
             if follows and (title or lows[at] in lex.COURTESIES):
-                return at + 1, lows[-1] not in lex.NOUN_TYPES
-        return (len(lows), False) if all(low in lex.TITLES for low in lows) else (0, False)
+                return at + 1
+        return len(lows) if lex.TITLES.issuperset(lows) else 0
 
     def _sentence(self, at: int) -> int:
         return max(bisect_right(self.starts, at) - 1, 0)

@@ -33,7 +33,7 @@ _STOPS, _ASKS = tuple(".!?…。！？｡।॥؟۔"), ("?", "？", "؟")
 _CLOSERS = "\"'”’»›)]」』】》〉*_`"  # behind a stop
 # Marks of a list or a quotation, not the sign of a number, and no emphasis: "**The fund.** It pays".
 _LISTED = re.compile(r"\A(?:(?:[#>•|]|\*(?=\s)|[+\-–—](?!\d))\s*)+")
-# The head of a mail, and the sentence below it that `sources/mail.py` writes of the same: Ida Holm wrote to Otto Moe.
+# The head of a mail, and the sentence below it that `sources/letter.py` writes of the same: Ida Holm wrote to Otto Moe.
 _HEAD = re.compile(r"^(From: .+\n(?:(?:To|Cc|Date|Attachments): .*\n)*+)\n(.+ wrote to .+\.)$", re.MULTILINE)
 # A speaker at the start of a line, "Ana:", "[Tue 3 May 10:12] Ana:", "**Ana:**": at most three words.
 _SPEAKER = re.compile(
