@@ -45,8 +45,6 @@ def candidates(text: str, short: bool) -> list[Candidate]:
         )
     elif n_han:
         found += chinese.candidates(text, short)
-        katakana = (match.span() for match in _KATAKANA.finditer(text) if len(match[0]) > 2)
-        found += ((*span, "other", short) for span in katakana)
     if n_han and (n_han + n_kana) * 6 > len(text):
         found += _latin(text, short)
     if any("가" <= ch <= "힣" for ch in text):
