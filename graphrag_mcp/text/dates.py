@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from calendar import monthrange
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -31,14 +31,10 @@ MONTHS_OF = {  # by language, and by a word in folded form
 }
 MONTHS = {word: at for months in MONTHS_OF.values() for word, at in months.items()}
 _PARTS = _TABLE["parts"] | {
-    "{before}": f"(?P<before>{'|'.join(_TABLE['before'].values())})",
-    "{to}": f"(?: (?P<to>{'|'.join(_TABLE['to'].values())}) | ?[-–] ?)",
+    "{before}": f"(?:{_TABLE['before']})",
+    "{to}": f"(?: (?:{_TABLE['to']}) | ?[-–] ?)",
 }
 _PLACE = re.compile("|".join(map(re.escape, _PARTS)))
-_SMALL = {
-    name: frozenset(map(folded, f"{before}|{_TABLE['to'][name]}".split("|")))
-    for name, before in _TABLE["before"].items()
-}
 
 
 def _forms(name: str, flags: int = 0) -> list[re.Pattern[str]]:
@@ -91,29 +87,25 @@ class Stated(NamedTuple):
 
 
 def dates_in(
-    text: str, forms: Iterable[re.Pattern[str]], day_first: bool | None = None, words: Collection[str] | None = None
+    text: str, forms: Iterable[re.Pattern[str]], day_first: bool | None = None, months: Set[str] = MONTHS.keys()
 ) -> list[Stated]:
-    """The dates of these forms in a text, in order. `words`: the words (folded) that count in a date without a
-    day; all months if there are none given."""
+    """The dates of these forms in a text, in order. `months`: the words (folded) that are months in a date without a
+    day."""
     if DIGITS.search(text) is None:  # every form has a year
         return []
     found: list[Stated] = []
     for match in (match for form in forms for match in form.finditer(text)):
         fields = {name: part for name, part in match.groupdict().items() if part}
-        said = {folded(fields[name]) for name in ("before", "to", "word", "word2") if name in fields}
-        months = {folded(fields[name]) for name in ("word", "word2") if name in fields}
-        if months <= MONTHS.keys() and ("d" in fields or words is None or said <= set(words)):
+        words = {folded(fields[name]) for name in ("word", "word2") if name in fields}
+        if words <= (MONTHS.keys() if "d" in fields else months):
             found.append(Stated(*match.span(), *_said(fields, day_first)))
     return sorted(found)
 
 
-def words_of(languages: Iterable[str]) -> set[str]:
-    """The words of dates in texts of these languages: their months and small words, of a language without any here
-    those of English; and the months of Russian, which no other language has."""
-    found = set(MONTHS_OF["ru"])
-    for name in languages:
-        found |= MONTHS_OF.get(name, MONTHS_OF["en"]).keys() | _SMALL.get(name, _SMALL["en"])
-    return found
+def months_of(languages: Iterable[str]) -> set[str]:
+    """The months (folded) of texts of these languages: of a language that has none here those of English; and those of
+    Russian, which no other language has."""
+    return {*MONTHS_OF["ru"]}.union(*(MONTHS_OF.get(name, MONTHS_OF["en"]) for name in languages))
 
 
 def _said(fields: Mapping[str, str], day_first: bool | None) -> tuple[str, str]:

@@ -156,10 +156,10 @@ class _Match:
 
 
 def _stated(text: str, day_first: bool | None, languages: Sequence[str]) -> Iterator[_Match]:
-    """Days, months, years and spans. What says no day of a month has the words of a language of the text: Marco 2019
+    """Days, months, years and spans. What says no day of a month has the months of a language of the text: Mars 2020
     is no month in English."""
     forms = (*dates.DAYS, *dates.SPANS, *dates.RANGES)
-    for start, end, first, last in dates.dates_in(text, forms, day_first, dates.words_of(languages)):
+    for start, end, first, last in dates.dates_in(text, forms, day_first, dates.months_of(languages)):
         other = not first or _of_calendar(text, start, end, len(first) == 10)
         yield _Match(start, end, None if other else _interval(first, last))
 
