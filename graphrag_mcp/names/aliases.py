@@ -56,5 +56,7 @@ def _spelled(text: str, acronym: str, start: int, end: int) -> Span | None:
 def short_names(keys: Iterable[str], people: Iterable[str]) -> dict[str, str]:
     """Of these keys the family and given names, each with the one person of the text whose full name it shortens.
     `people`: the keys of people."""
-    full = lists_of((form, key) for key in people if 2 <= len(words := key.split(" ")) <= 3 for form in {words[0], words[-1]})
+    full = lists_of(
+        (form, key) for key in people if 2 <= len(words := key.split(" ")) <= 3 for form in {words[0], words[-1]}
+    )
     return {key: full[key][0] for key in keys if len(key) > 2 and len(full[key]) == 1}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.german import DECLINED
