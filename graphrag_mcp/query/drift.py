@@ -163,10 +163,9 @@ class Drift:
             sessions.append(self.path, {"op": "start", "query": query, **place, **asdict(limits)})
         return self.walk()
 
-    def opened(self, id: str, ids: Sequence[str], tokens: int, after: str = "") -> Walk:
+    def opened(self, id: str, ids: Sequence[str], after: str = "") -> Walk:
         """Write that a node was opened with these sources before it; gives the state after it."""
-        event = {"op": "open", "node": id, "after": after, "context": list(ids), "tokens": tokens}
-        sessions.append(self.path, event)
+        sessions.append(self.path, {"op": "open", "node": id, "after": after, "context": list(ids)})
         return self.walk()
 
     def record(
@@ -310,7 +309,7 @@ class Drift:
         found = self._context(node["query"], max(room, packing.LOWEST), primer)
         if node["status"] == "frontier":
             ids = [citation.id for citation in found.citations]
-            walk = self.opened(id, ids, found.tokens, after)
+            walk = self.opened(id, ids, after)
             result = self.state(walk, result, SHOWN)
         result.text = f"{intro}\n\n{found.text}"
         result.citations, result.truncated = found.citations, found.truncated

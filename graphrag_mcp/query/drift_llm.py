@@ -125,7 +125,7 @@ def _answer(session: Drift, asker: Asker, ids: Sequence[str], left: Callable[[],
             session.record(id, "", None, (), [id])
             continue
         if status == "frontier":
-            session.opened(id, list(names.values()), count_tokens(text))
+            session.opened(id, list(names.values()))
         ask: Ask[Node | None] = Ask(
             "drift_step",
             (Message("user", text),),

@@ -48,8 +48,6 @@ class _Step(Open, total=False):
 class _Open(Open, total=False):
     node: str
     context: list[str]
-    entities: list[str]
-    tokens: Count
     after: str
 
 
@@ -114,9 +112,6 @@ class Walk:
         node = self.graph.nodes.get(event.get("node", ""))
         if node is not None:
             node["context"] = list(event.get("context", ()))
-            node["entities"] = list(event.get("entities", ()))
-            node["calls"] += 1
-            node["tokens"] += event.get("tokens", 0)
             node["after"] = event.get("after") or node["after"]
             if node["status"] == "frontier":
                 node["status"] = "open"
@@ -152,8 +147,7 @@ class Walk:
         kind = ("primer", "local")[depth] if depth < 2 else "follow-up"
         place = {"parent": parent, "query": query, "kind": kind, "depth": depth}
         state = {"status": "frontier", "score": None, "answer": "", "by": "", "history": []}
-        spent = {"context": [], "entities": [], "calls": 0, "tokens": 0, "after": ""}
-        self.graph.add_node(id, **place, **state, **spent)
+        self.graph.add_node(id, **place, **state, context=[], after="")
         return id
 
     # ---- what is asked next ----------------------------------------------------------------------

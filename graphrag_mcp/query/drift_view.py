@@ -5,18 +5,16 @@ graph = networkx.node_link_graph(json.loads(export(session, "json")), edges="edg
 from __future__ import annotations
 
 import json
+import math
 import re
-from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from graphrag_mcp.errors import BadInput, NotFound
-from graphrag_mcp.packing import sending
-from graphrag_mcp.packing.budget import one_line
-from graphrag_mcp.packing.page import finish
+from graphrag_mcp.packing.budget import Item, Section, one_line
+from graphrag_mcp.packing.page import compose
 from graphrag_mcp.query.drift import Drift, best_answers, marked, references
 from graphrag_mcp.query.drift_state import Walk, cited_aliases
 from graphrag_mcp.query.notes import joined
-from graphrag_mcp.text.terms import counted
 from graphrag_mcp.types import DriftResult
 
 if TYPE_CHECKING:
@@ -31,46 +29,42 @@ KEPT = 3  # answers of a note without one of its own
 def export(session: Drift, form: str = "tree") -> str:
     """The whole session as "tree", "json" or "mermaid". BadInput for another form, NotFound if
     there is no session."""
-    form, walk = checked(form), session.walk()
-    return _text(session, walk, _graph(session, walk), form)
+    form, walk = form.strip().casefold(), session.walk()
+    graph = _graph(session, walk)
+    if form == "mermaid":
+        return chart(graph)
+    if form == "tree":
+        return "\n".join([f"# {one_line(walk.header['query'], 300)}", *tree(graph, walk.root)])
+    if form == "json":
+        return json.dumps(record(session, walk, graph), ensure_ascii=False, sort_keys=True)
+    raise BadInput(f"a session has no form {form[:40]!r}", f"Use one of {', '.join(FORMS)}")
 
 
-def view(session: Drift, form: str) -> DriftResult:
-    """The session in this form, within its budget: answers are shortened first, then the last
-    questions are left out."""
-    form, walk, budget = checked(form), session.walk(), session.budget
+def view(session: Drift) -> DriftResult:
+    """The tree of questions within the session's budget; the last ones are left out."""
+    walk = session.walk()
     graph = _graph(session, walk)
     result = session.state(walk, DriftResult(session_id=session.id), shown=0)
     gone = sorted({id for _, node in graph.nodes(data=True) for id in node["gone"]})
     lost = f"Not in the index any more: {', '.join(gone[:10])}." if gone else ""
-    notes = joined(session.remarks(walk), lost)
+    result.hint = joined(session.remarks(walk), lost)
+    items = [Item(str(number), line) for number, line in enumerate(tree(graph, walk.root))]
+    intro = f"# {one_line(walk.header['query'], 300)}"
+    return compose(result, [Section("Questions", items, 1.0)], session.budget, intro=intro)
 
-    def fits(shown: nx.MultiDiGraph[str], short: str = "") -> bool:
-        left_out = len(walk.graph) - len(shown)
-        more = f"{counted(left_out, 'nodes')} left out." if left_out else ""
-        result.tokens, result.truncated = budget, bool(short or more)
-        result.hint = joined(notes, short, more)
-        result.text = _text(session, walk, shown, form, result.hint)
-        return sending.fits(result, budget)
 
-    if fits(graph):
-        return finish(result, budget)
-    short = ""
-    if form == "json":  # a tree has short answers, a chart none
-        graph, short = _shortened(graph), "Answers are shortened."
-    order = [*graph]  # a question stands behind the one that it follows
-
-    def first(count: int) -> nx.MultiDiGraph[str]:
-        part = graph.copy()
-        part.remove_nodes_from(order[count:])
-        return part
-
-    counts = range(1, len(order) + 1)
-    count = bisect_left(counts, True, key=lambda count: not fits(first(count), short))
-    if not count or not fits(first(count), short):
-        result.text = f"The session does not fit into {budget} tokens as {form}."
-        result.hint = joined(notes, "Give more max_tokens.")
-    return finish(result, budget)
+def shortened(session: Drift, characters: int) -> dict[str, Any]:
+    """The session as data in at most so many characters of JSON: short answers, and of the questions, each of which
+    stands behind the one that it follows, as many as fit."""
+    walk = session.walk()
+    graph = _graph(session, walk)
+    for _, node in graph.nodes(data=True):
+        node["answer"] = one_line(node["answer"], SHORT)
+        for name in ("history", "context", "after"):
+            del node[name]
+    while len(json.dumps(found := record(session, walk, graph), ensure_ascii=False)) > characters and len(graph) > 1:
+        graph.remove_nodes_from([*graph][-math.ceil(len(graph) / 10) :])
+    return found
 
 
 def note_text(session: Drift, answer: str) -> str:
@@ -82,31 +76,16 @@ def note_text(session: Drift, answer: str) -> str:
         what = f"no node of session {session.id} has an answer yet"
         raise NotFound(what, "Answer one with drift_step before it is kept as a note")
     body = answer.strip() or "\n\n".join(best[:KEPT])
-    text = f"{body}\n\n## Questions\n\n{tree(walk.graph, walk.root)}"
+    text = f"{body}\n\n## Questions\n\n{chr(10).join(tree(walk.graph, walk.root))}"
     return marked(text, references(session.snapshot, [text])[1])
 
 
-def checked(form: str) -> str:
-    """The form as it is named in FORMS; BadInput for another one."""
-    named = form.strip().casefold()
-    if named not in FORMS:
-        raise BadInput(f"a session has no form {form[:40]!r}", f"Use one of {', '.join(FORMS)}")
-    return named
-
-
-def _text(session: Drift, walk: Walk, graph: nx.MultiDiGraph[str], form: str, hint: str = "") -> str:
-    """One form of the graph, the hint inside: behind JSON and charts it would break them."""
-    if form == "mermaid":
-        return chart(graph) + (f"\n  %% {hint}" if hint else "")
-    if form == "tree":
-        return f"# {one_line(walk.header['query'], 300)}\n{tree(graph, walk.root)}"
+def record(session: Drift, walk: Walk, graph: nx.MultiDiGraph[str]) -> dict[str, Any]:
+    """A graph of questions in the form of node-link, with the facts of the session."""
     from networkx.readwrite import json_graph
 
-    header = {**walk.header, "id": session.id}
-    header["generation_now"] = session.snapshot.manifest.generation
-    header |= {"hint": hint} if hint else {}
-    data = json_graph.node_link_data(graph, edges="edges")
-    return json.dumps({**data, "session": header}, ensure_ascii=False, sort_keys=True)
+    header = {**walk.header, "id": session.id, "generation_now": session.snapshot.manifest.generation}
+    return {**json_graph.node_link_data(graph, edges="edges"), "session": header}
 
 
 def _graph(session: Drift, walk: Walk) -> nx.MultiDiGraph[str]:
@@ -122,16 +101,6 @@ def _graph(session: Drift, walk: Walk) -> nx.MultiDiGraph[str]:
     return graph
 
 
-def _shortened(graph: nx.MultiDiGraph[str]) -> nx.MultiDiGraph[str]:
-    """The graph with short answers and without what only a walk needs."""
-    shown = graph.copy()
-    for _, node in shown.nodes(data=True):
-        node["answer"] = one_line(node["answer"], SHORT)
-        for name in ("history", "context", "entities", "calls", "tokens", "after"):
-            del node[name]
-    return shown
-
-
 def chart(graph: nx.MultiDiGraph[str]) -> str:
     """A flow chart (Mermaid): one box per question with its status and score."""
     lines = ["flowchart TD"]
@@ -143,7 +112,7 @@ def chart(graph: nx.MultiDiGraph[str]) -> str:
     return "\n".join(lines)
 
 
-def tree(graph: nx.MultiDiGraph[str], root: str) -> str:
+def tree(graph: nx.MultiDiGraph[str], root: str) -> list[str]:
     """The questions below each other, best answered first; a question met again is only named."""
     lines: list[str] = []
     seen: set[str] = set()
@@ -168,4 +137,4 @@ def tree(graph: nx.MultiDiGraph[str], root: str) -> str:
             add(target, depth + 1)
 
     add(root, 0)
-    return "\n".join(lines)
+    return lines

@@ -114,7 +114,7 @@ async def drift_finish(
     session_id: str,
     ctx: Ctx,
     reduce: bool = False,
-    format: Literal["answers", "tree", "json", "mermaid"] = "answers",
+    format: Literal["answers", "tree"] = "answers",
     max_tokens: int = 3000,
 ) -> Annotated[CallToolResult, DriftResult]:
     """The answers of a DRIFT session, ranked and cited: write the final answer from them. The session
@@ -123,10 +123,10 @@ async def drift_finish(
 
     def work(app: App) -> Result:
         session, corpus = session_of(app, session_id, inner)
-        if format != "answers":
+        if format == "tree":
             from graphrag_mcp.query.drift_view import view
 
-            return view(session, format)
+            return view(session)
         if reduce:
             from graphrag_mcp.query import drift_llm
 

@@ -123,7 +123,9 @@ def register(server: MCPServer[Any], app: App, tools: Collection[str]) -> dict[s
                 if each not in DERIVED
             ]
             title, fill = name.replace("_", " ").capitalize(), partial(_filled, app, name)
-            known[name] = OurPrompt(name=name, title=title, description=description, arguments=arguments, fn=fill)
+            known[name] = OurPrompt(
+                name=name, title=title, description=description, arguments=arguments, fn=fill, context_kwarg=None
+            )
             server.add_prompt(known[name])
     return known
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 CHARACTERS = 48_000  # of one resource: hosts put a resource into the context whole
 TOKENS = 10_000  # of one that the engine packs
-GRAPH_TOKENS, TREE_TOKENS = 6_000, 2_000  # of a DRIFT session
+TREE_TOKENS = 2_000  # of a DRIFT session
 SHOWN = 500  # corpora or errors listed
 Read = Callable[..., str]
 JSON, MARKDOWN, PLAIN = "application/json", "text/markdown", "text/plain"
@@ -185,25 +185,22 @@ def document_row(snapshot: Snapshot, id: str) -> dict[str, Any] | None:
 
 
 def session(app: App, session_id: str) -> str:
-    """A session as drift_finish shows it, shortened until it is small enough."""
-    from graphrag_mcp.query.drift import Drift
-    from graphrag_mcp.query.drift_view import view
+    """A session as data, shortened until it is small enough, its tree and its answers by their scores."""
+    from graphrag_mcp.query.drift_view import shortened, view
     from graphrag_mcp.tools.drift import session_of
 
-    found, corpus = session_of(app, session_id, GRAPH_TOKENS)
-    short = Drift(found.snapshot, found.path, TREE_TOKENS)
-    walk = found.walk()
-    answered = walk.with_status("answered")
-    ranked = sorted((-(walk.graph.nodes[id]["score"] or 0.0), id) for id in answered)
-    graph = json.loads(view(found, "json").text)
+    found, corpus = session_of(app, session_id, TREE_TOKENS)
+    nodes = found.walk().graph.nodes
+    ranked = sorted((-(node["score"] or 0.0), id) for id, node in nodes(data=True) if node["status"] == "answered")
+    graph = shortened(found, CHARACTERS // 2)
     body = {
         "session_id": session_id,
-        "question": walk.header["query"],
+        "question": graph["session"]["query"],
         "corpus": corpus,
         "graph": graph,
         "ranked": [{"id": id, "score": -score} for score, id in ranked],
-        "tree": view(short, "tree").text,
-        "left_out": len(walk.graph) - len(graph["nodes"]),
+        "tree": view(found).text,
+        "left_out": len(nodes) - len(graph["nodes"]),
     }
     return _json(body)
 
