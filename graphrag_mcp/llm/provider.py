@@ -268,32 +268,22 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _complaint(body: Any) -> tuple[str, str]:
+def _complaint(body: Any, levels: int = 5) -> tuple[str, str]:
     """What an error's body says, and the parameter that it is about ("" when it names none)."""
     if isinstance(body, str):
         text = body.strip()
         return ("a web page" if text.startswith("<") else text), ""
-    if isinstance(body, list) and body and isinstance(body[0], dict) and "error" in body[0]:
-        body = body[0]  # some gateways put it into a list
-    error = body.get("error", body) if isinstance(body, dict) else body
-    if isinstance(error, str):
-        return error, ""
-    if not isinstance(error, dict):
-        return " ".join(_validation(error)), ""
-    words = [str(error[key]) for key in ("code", "type") if isinstance(error.get(key), str)]
-    for key in ("message", "detail", "msg"):
-        value = error.get(key)
-        words[:0] = [value] if isinstance(value, str) else _validation(value)
-    parameter = error.get("param")
-    return " ".join(words), parameter if isinstance(parameter, str) else ""
-
-
-def _validation(detail: Any) -> Iterator[str]:
-    """Servers that check with pydantic list {"loc": ["body", "field"], "msg": ...}; "input" would
-    be the prompt."""
-    for error in detail if isinstance(detail, list) else ():
-        if isinstance(error, dict) and isinstance(error.get("loc"), list):
-            yield f"{'.'.join(str(part) for part in error['loc'])}: {error.get('msg', '')}"
+    if isinstance(body, list) and levels:
+        found = [_complaint(part, levels - 1) for part in body]
+    elif not isinstance(body, dict) or not levels:
+        return "", ""
+    elif isinstance(body.get("loc"), list):  # of a check with pydantic, whose "input" would be the prompt
+        return f"{'.'.join(map(str, body['loc']))}: {body.get('msg', '')}", ""
+    else:
+        found = [_complaint(body.get(key), levels - 1) for key in ("error", "message", "detail", "msg", "code", "type")]
+        found.append(("", body["param"] if isinstance(body.get("param"), str) else ""))
+    words, parameters = zip(*found, strict=True) if found else ((), ())
+    return " ".join(filter(None, words)), next(filter(None, parameters), "")
 
 
 def _asked_pause(headers: Mapping[str, str]) -> float | None:
