@@ -23,7 +23,7 @@ _TOO_MUCH = f"it unpacks to more than {archive.UNPACKED / 1e6:g} MB"
 _PAGES = (".xhtml", ".html", ".htm", ".xml")
 
 
-def epub(data: bytes, suffix: str) -> Iterator[Piece]:
+def epub(data: bytes, suffix: str) -> Iterator[Piece | NotRead]:
     """The chapters of a book in the order of its spine. ReadError for a damaged one."""
     parts = archive.checked(data, suffix)
     roots = tree(parts, "META-INF/container.xml").iter("rootfile")
@@ -41,6 +41,8 @@ def epub(data: bytes, suffix: str) -> Iterator[Piece]:
     for path in spine or sorted(name for name in parts.namelist() if name.lower().endswith(_PAGES)):
         if page := archive.part(parts, path):
             writer.add(decoded(page, whole=True)[0].text)
+        else:
+            yield NotRead(path, "it is missing in the file")
     title, author, date = (
         dict.fromkeys(filter(None, (" ".join((x.text or "").split()) for x in package.iter(name))))
         for name in ("title", "creator", "date")

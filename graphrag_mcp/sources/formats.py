@@ -285,7 +285,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-SHOWN = 2_000  # characters of the text that a cell of a notebook has printed
+SHOWN = 2_000  # characters of each output of a notebook: a log of hours is no text to search
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _FIGURE = re.compile(r"<(?:Figure size |[\w.]+(?:Figure|Axes|Plot)\w* )[^>\n]*>")
 
@@ -331,12 +331,17 @@ def _output(output: Mapping[str, Any]) -> str:
         data = output.get("data", output)  # format 3 has no `data`, and names without a type
         for kind in ("markdown", "latex"):
             if shown := _joined(data.get(f"text/{kind}") or data.get(kind, "")).strip():
-                return shown[:SHOWN]
+                return _shortened(shown)
         if (page := _joined(data.get("text/html") or data.get("html", ""))) and "<table" in page:
-            return readable(page[:200_000]).text[:SHOWN].strip()
+            return _shortened(readable(page[:200_000]).text.strip())
         printed = _joined(output.get("text", "") or data.get("text/plain", ""))
-    printed = _FIGURE.sub("", _ANSI.sub("", printed))[:SHOWN].strip("\n")
+    printed = _shortened(_FIGURE.sub("", _ANSI.sub("", printed)).strip("\n"))
     return f"```text\n{printed}\n```" if printed.strip() else ""
+
+
+def _shortened(text: str) -> str:
+    left = len(text) - SHOWN
+    return f"{text[:SHOWN].rstrip()}\n… ({left:,} characters more)" if left > 0 else text
 
 
 def _joined(lines: Any) -> str:

@@ -274,6 +274,7 @@ class _Writer:
                     markup = (element.get("srcdoc") if element.tag == "iframe" else element.text) or ""
                     self._inside = replace(outer, frames=outer.frames + 1)
                     children = [tree(markup)] if outer.frames < FRAMES else []
+                    self._text("" if children else markup)
                 elif element.tag == "math":
                     self._text(formulas.as_text(element))
                     children = []

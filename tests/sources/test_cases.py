@@ -513,6 +513,7 @@ OWN: dict[str, tuple[bytes, list[str]]] = {
     "titled-word.rtf": (rb"{\rtf1 {\info{\title \u24180?\u25253?}}2024\u24180?\u25253?\par Red.\par}", ["年报\n2024年报\n", "!2024年报\n2024"]),
     "tables.rtf": (rb"{\rtf1 \trowd A\cell\row{\header Head\par}\trowd {Ost,\nestcell{\*\nesttableprops\nestrow}}\cell\row{\pict 00}\trowd B\cell\row}", ["| A |\n| Ost,; |\n\n| B |\n\nHead\n"]),
     "third.error.ipynb": (THIRD.encode(), ["```julia\nx", "NameError: x is missing", "$a$", "| 9 | 8 |"]),
+    "long.ipynb": (json.dumps({"metadata": {}, "cells": [{"cell_type": "code", "source": "x", "outputs": [{"text": ["a\n"] * 2_000}]}]}).encode(), ["a\na\n… (1,999 characters more)\n```"]),
     "fourth.ipynb": (b'{"nbformat": 4, "metadata": {"kernelspec": {"language": "R"}}, "cells": [{"cell_type": "code", "source": "x <- 1", "outputs": []}]}', ["```R\nx <- 1"]),
     "mixed.xml": (f"<a>{MIXED}</a>".encode(), ["p: The Tern, a ship, sank near Emden harbour. (ref: x1, n: 3)\nk: one\n"]),
     "blocks.xml": (b"<a>Intro<p>One <b>x</b>.</p><p>Two <i>y</i> <b>z</b>.</p> tail</a>", ["a: Intro\np: One x.\np: Two y z.\ntail\n"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 import struct
 from pathlib import Path
@@ -129,6 +130,31 @@ def test_what_stands_in_very_many_tables_of_word_is_read_or_named(levels: int, l
     (text,), not_read = read(hostile_archives.packed("docx", document), "docx")
     assert "After." in text and ("The core." in text) is not bool(lost)
     assert [part.reason[:21] for part in not_read] == ["a part of its text: i"] * lost
+
+
+def test_mails_of_outlook_in_mails_are_read_to_a_depth_and_the_next_is_named() -> None:
+    inside: ole.Tree = ole.mail_tree(p0037="Mail 6", p1000="The core.")
+    for level in range(5, 0, -1):
+        attached = {"__properties_version1.0": bytes(8), "__substg1.0_3701000D": inside}
+        inside = {**ole.mail_tree(p0037=f"Mail {level}"), "__attach_version1.0_#00000000": attached}
+    texts, (lost,) = read(ole.msg({}, inside, p0037="Mail 0"), "msg")
+    assert [text.partition("\n")[0] for text in texts] == [f"# Mail {level}" for level in range(5)]
+    assert lost.reason == "mails in mails are read to a depth of 4"
+
+
+def test_a_page_in_very_many_frames_is_read_and_a_chapter_that_is_missing_named() -> None:
+    page = "<p>The core."
+    for _ in range(5):
+        page = f'<iframe srcdoc="{html.escape(page)}"></iframe>'
+    (text,), lost = read(page.encode(), "html")
+    assert "The core." in text and not lost
+    out = io.BytesIO()
+    with ZipFile(out, "w") as book:
+        book.writestr("META-INF/container.xml", '<container><rootfile full-path="c.opf"/></container>')
+        items = "".join(f'<item id="{name}" href="{name}.xhtml"/>' for name in "ab")
+        book.writestr("c.opf", f'<package>{items}<itemref idref="a"/><itemref idref="b"/></package>')
+        book.writestr("a.xhtml", "<p>The ferry.</p>")
+    assert read(out.getvalue(), "epub") == (["The ferry.\n"], [NotRead("b.xhtml", "it is missing in the file")])
 
 
 def test_a_file_of_which_no_part_is_read_is_named_once(tmp_path: Path) -> None:
