@@ -138,7 +138,7 @@ def _beginning(line: Line, first: Hit, worth: hits.Worth) -> Line:
     if not begins or quote.is_conversation(first.body):
         return line
     first = replace(first, also=line.hit.also, begins="")
-    shares = [max((found.share for found in quote.scored(text, worth)), default=0.0) for text in (begins, line.text)]
+    shares = [math.fsum(worth[term] for term in worth.keys() & terms(text)) for text in (begins, line.text)]
     if shares[0] >= AGAIN * shares[1] or line.text in begins:
         return replace(line, hit=first, text=begins, begins=True)
     sentence = quote.clipped(line.text, worth, BESIDE).removeprefix("…")
