@@ -138,11 +138,12 @@ def _beginning(line: Line, first: Hit, worth: hits.Worth) -> Line:
     if not begins or quote.is_conversation(first.body):
         return line
     first = replace(first, also=line.hit.also, begins="")
-    shares = [math.fsum(worth[term] for term in worth.keys() & terms(text)) for text in (begins, line.text)]
-    if shares[0] >= AGAIN * shares[1] or line.text in begins:
+    rest = GAP.join(sentence for sentence in line.text.split(GAP) if sentence not in begins)
+    shares = [math.fsum(worth[term] for term in worth.keys() & terms(text)) for text in (begins, rest)]
+    if shares[0] >= AGAIN * shares[1]:
         return replace(line, hit=first, text=begins, begins=True)
-    sentence = quote.clipped(line.text, worth, BESIDE).removeprefix("…")
     place = f"[{line.hit.id}] " if line.hit.id != first.id else ""
+    sentence = quote.clipped(rest, worth, BESIDE).removeprefix("…")
     return replace(line, hit=first, text=f"{begins.rstrip('…')} … {place}{sentence}", begins=True)
 
 
