@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from graphrag_mcp.code.languages import language_of
-from graphrag_mcp.query.candidates import Candidate
+from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.features import FirstRound, Value
 from graphrag_mcp.query.plugin import PluggedFeature
 from graphrag_mcp.query.question import Question, is_stem
@@ -38,7 +38,7 @@ def defines(question: Question, first: FirstRound) -> Value | None:
     if top <= 0 or not any(map(_is_code, first.passages.values())):
         return None
 
-    def value(passage: Candidate) -> float:
+    def value(passage: Passage) -> float:
         if not _is_code(passage):
             return 0.0
         defined = {name for word, name in pairwise(passage.terms.split()) if word in DEFINING}
@@ -82,10 +82,10 @@ def defines_one(text: str, names: Sequence[str]) -> bool:
     return bool(listed) and re.search(rf"\b(?:{words})\s+(?:{listed})\b", text) is not None
 
 
-def _is_code(passage: Candidate) -> bool:
+def _is_code(passage: Passage) -> bool:
     return bool(language_of(passage.uri))
 
 
-def _files(passages: Iterable[Candidate]) -> Iterable[list[Candidate]]:
+def _files(passages: Iterable[Passage]) -> Iterable[list[Passage]]:
     """The passages of source code by their file."""
     return lists_of((passage.document_id, passage) for passage in filter(_is_code, passages)).values()

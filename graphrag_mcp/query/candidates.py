@@ -38,21 +38,23 @@ Place = tuple[str, int]  # document, position of a passage in it
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class Passage:
     """A passage with what it shares with the question: BM25 (0 or more) of its words and of the summary
     of its text, the cosine of its vector (None without vectors), and the share of the question, 0 to 1,
-    that the summary holds."""
+    that the summary holds. When it is ranked: `total` as the features add up, and `score` relative to the best."""
 
     id: str
-    document_id: str
-    title_id: str
-    position: int
-    entity_ids: tuple[str, ...]
-    terms: str  # joined with blanks
-    bm25: float
+    document_id: str = ""
+    title_id: str = ""
+    position: int = 0
+    entity_ids: Sequence[str] = ()
+    terms: str = ""  # joined with blanks
+    bm25: float = 0.0
     cosine: float | None = None
     summary: float = 0.0
     uri: str = ""
+    total: float = 0.0
+    score: float = 0.0
 
     def holds(self, term: str) -> bool:
         return term in self.terms and f" {term} " in f" {self.terms} "
@@ -63,7 +65,7 @@ class Candidates:
     """All candidates by id. `linked`: how many of them only a title or a neighbour added;
     `summarised`: the share of the question that the summary of a passage's text holds."""
 
-    passages: Mapping[str, Candidate]
+    passages: Mapping[str, Passage]
     linked: int = 0
     summarised: Mapping[str, float] = field(default_factory=dict)
 
@@ -103,7 +105,7 @@ def _summarised(snapshot: Snapshot, question: Question) -> tuple[dict[str, float
 
 
 def extend(
-    snapshot: Snapshot, question: Question, found: Candidates, high: Sequence[Candidate], keep: Keep | None = None
+    snapshot: Snapshot, question: Question, found: Candidates, high: Sequence[Passage], keep: Keep | None = None
 ) -> Candidates:
     """The candidates with the first passages of the documents whose title the question or a high
     passage names, and with the passages next to the high ones. Of these titles, the first TITLES are
@@ -167,7 +169,7 @@ def _file_and_text(row: Sequence[str]) -> tuple[str, str]:
     return file_and_key(uri)[0], terms[-END:]
 
 
-def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str]:
+def copies(snapshot: Snapshot, passages: Collection[Passage]) -> dict[str, str]:
     """Passages with the same text as another candidate: the id of each, with the first id of those that
     have this text."""
     by_end = lists_of((candidate.terms[-END:], candidate.id) for candidate in passages if candidate.terms)
@@ -178,7 +180,7 @@ def copies(snapshot: Snapshot, passages: Collection[Candidate]) -> dict[str, str
     return first_of_equal(rows)
 
 
-def place_of(passage: Candidate) -> Place:
+def place_of(passage: Passage) -> Place:
     return passage.document_id, passage.position
 
 
@@ -205,15 +207,14 @@ def _read(
     cosines: Mapping[str, float],
     keep: Keep | None,
     summarised: Mapping[str, float],
-) -> Iterable[Candidate]:
+) -> Iterable[Passage]:
     rows = rows.select(COLUMNS)
     score = bm25(snapshot, question.terms)
     field = IN_SUMMARY * math.fsum(question.summary_terms.values())
     for id, document, title, position, entities, terms, length, uri in rows_of(keep(rows) if keep else rows):
         share = summarised.get(id, 0.0)
         words = score(terms, length) + field * share
-        place = id, document, title, position
-        yield Candidate(*place, tuple(entities), terms, words, cosines.get(id), share, uri)
+        yield Passage(id, document, title, position, entities, terms, words, cosines.get(id), share, uri)
 
 
 def bm25(snapshot: Snapshot, worth: Mapping[str, float]) -> Callable[[str, int], float]:

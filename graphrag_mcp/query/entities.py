@@ -14,8 +14,8 @@ import pyarrow as pa
 from graphrag_mcp.names import lexicon
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import plugin, spelling
-from graphrag_mcp.query.candidates import PROPOSED
-from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.candidates import PROPOSED, Passage
+from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store import tables
 from graphrag_mcp.store.edit_log import in_force
 from graphrag_mcp.store.tables import Snapshot, once, values_of
@@ -78,14 +78,14 @@ def name_ids(entities: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(entity_id(name) for entity in entities for name in entity["names"])
 
 
-def naming(snapshot: Snapshot, entity: Row) -> list[Ranked]:
+def naming(snapshot: Snapshot, entity: Row) -> list[Passage]:
     """Passages that name the entity, in the order of its text units, without a score."""
     whole = snapshot.served("entities", [entity["id"]])
     units = [id for row in whole for id in row["text_unit_ids"][:UNITS]]
     numbers = values_of(snapshot.by_key("text_units", units, "id", ["n"])["n"])
     names = ["id", "title_id", "document_id", "entity_ids"]
     rows = snapshot.by_key("passages", numbers, "n", names)
-    found = (Ranked(**row) for row in rows.to_pylist())
+    found = (Passage(**row) for row in rows.to_pylist())
     ids = name_ids(whole)
     return [passage for passage in found if not ids.isdisjoint(passage.entity_ids)]
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from graphrag_mcp.query.candidates import Candidate, Place, place_of
+from graphrag_mcp.query.candidates import Passage, Place, place_of
 from graphrag_mcp.query.question import Question
 
 SHARING = 6  # most candidates that hold a name which ties them
@@ -42,25 +42,24 @@ class FirstRound:
     after the first round also their scores in it by id, and the SOURCES best of them."""
 
     top: float
-    weights: Weights
-    passages: Mapping[str, Candidate]
+    passages: Mapping[str, Passage]
+    copies: Mapping[str, str]  # of `candidates.copies`
     scores: Mapping[str, float] = field(default_factory=dict)
-    high: Sequence[Candidate] = ()
-    copies: Mapping[str, str] = field(default_factory=dict)  # of `candidates.copies`
+    high: Sequence[Passage] = ()
 
     def text(self, id: str) -> str:
         """The passage that stands for all that have the same text."""
         return self.copies.get(id, id)
 
-    def score(self, passage: Candidate) -> float:
+    def score(self, passage: Passage) -> float:
         return self.scores[passage.id]
 
-    def words(self, passage: Candidate) -> float:
+    def words(self, passage: Passage) -> float:
         """BM25 as a share of the best candidate's."""
         return min(passage.bm25 / (self.top or 1.0), 1.0)
 
 
-Value = Callable[[Candidate], float]
+Value = Callable[[Passage], float]
 Feature = Callable[[Question, FirstRound], Value | None]
 
 
@@ -117,7 +116,7 @@ def shared_name(question: Question, first: FirstRound) -> Value | None:
     if not _name_each_other(first.passages.values()):
         return None
     names = {id for passage in first.high for id in passage.entity_ids} - {*question.named}
-    holders: dict[str, list[Candidate]] = defaultdict(list)
+    holders: dict[str, list[Passage]] = defaultdict(list)
     for passage in first.passages.values():
         for id in names.intersection(passage.entity_ids):
             holders[id].append(passage)
@@ -135,7 +134,7 @@ def shared_name(question: Question, first: FirstRound) -> Value | None:
     return lambda passage: gain.get(passage.id, 0.0)
 
 
-def _name_each_other(passages: Collection[Candidate]) -> bool:
+def _name_each_other(passages: Collection[Passage]) -> bool:
     titles = {passage.title_id for passage in passages} - {""}
     return any(not titles.isdisjoint({*passage.entity_ids} - {passage.title_id}) for passage in passages)
 
@@ -162,7 +161,7 @@ def focused(question: Question, first: FirstRound) -> Value:
     for id, passage in first.passages.items():
         top[passage.document_id] = max(top[passage.document_id], words[id])
 
-    def value(passage: Candidate) -> float:
+    def value(passage: Passage) -> float:
         most = top[passage.document_id]
         return (words[passage.id] / most) ** FOCUS if most > 0 else 1.0
 

@@ -17,6 +17,7 @@ from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import conditions as reading
 from graphrag_mcp.query import context, entities, links, times
+from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.conditions import (
     TIME,
     Condition,
@@ -29,7 +30,6 @@ from graphrag_mcp.query.conditions import (
     is_valid,
     was_said,
 )
-from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.query.times import documents
 from graphrag_mcp.store.tables import Snapshot, Values, Wanted, rows_of, values_of
 from graphrag_mcp.text.terms import counted
@@ -116,7 +116,7 @@ class Filters:
         known = documents(self.snapshot)
         return [id for id in known if self.documents is None or id in self.documents]
 
-    def including(self, passages: Sequence[Ranked], count: int | None) -> list[Ranked]:
+    def including(self, passages: Sequence[Passage], count: int | None) -> list[Passage]:
         """The passages of a question, then some that name an included entity and hold no word of it."""
         naming = [one for row in self.first for one in entities.naming(self.snapshot, row)]
         ids = self.passing((one.id, one.document_id, one.entity_ids) for one in naming)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from graphrag_mcp import plugins
 from graphrag_mcp.packing.budget import citation, located, one_line, repeats
 from graphrag_mcp.query import context, note_sources, summaries, times
-from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.candidates import Passage
+from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import dates, places, quote
 from graphrag_mcp.text.prose import readable
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Filters
 
 Worth = Mapping[str, float]  # of the terms of a question
-MergedPassages = list[tuple[float, int, Ranked]]  # score, number of the corpus, passage
+MergedPassages = list[tuple[float, int, Passage]]  # score, number of the corpus, passage
 TITLE = 120  # characters of a title that is shown
 STRONG = 0.6  # share of the best score from which a hit is shown in full (render.py)
 BEGINS = 40  # characters of the opening of a document without a title
@@ -51,7 +52,7 @@ class Source:
         return bool(self.found.passages)
 
     @property
-    def passages(self) -> Sequence[Ranked]:
+    def passages(self) -> Sequence[Passage]:
         """The passages of documents, best first."""
         found = self.found.passages
         return [one for one in found if one.document_id not in self.notes] if self.notes else found
@@ -266,7 +267,7 @@ def merged(sources: Sequence[Source]) -> MergedPassages:
     return ranked
 
 
-def notes_apart(snapshot: Snapshot, passages: Sequence[Ranked], filters: Filters | None = None) -> frozenset[str]:
+def notes_apart(snapshot: Snapshot, passages: Sequence[Passage], filters: Filters | None = None) -> frozenset[str]:
     """The notes (content ids) that stand apart from the passages of documents. None do where the filters leave notes
     alone, or where several notes and no document were found: they are the hits then."""
     notes = note_sources.ids(snapshot)

@@ -17,10 +17,11 @@ from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.page import Page, finish, finished, page_of
 from graphrag_mcp.query import answer, hits, note_hits, rank, render, spelling, topicality
+from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.entities import named_list
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import absences, connected, joined, length_note
-from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Limits
 from graphrag_mcp.query.request import Fields, Request
 from graphrag_mcp.query.sections import sections_of
@@ -341,7 +342,7 @@ def _source(snapshot: Snapshot, found: Ranking, corpus: str, filters: Filters | 
     return source
 
 
-def near_the_best(ranked: Sequence[Ranked]) -> list[Ranked]:
+def near_the_best(ranked: Sequence[Passage]) -> list[Passage]:
     """Without the passages behind a fall of relevance: what a model reads should be on topic."""
     least = FALL * ranked[0].score
     return [passage for n, passage in enumerate(ranked) if n < LEAST_PASSAGES or passage.score >= least]

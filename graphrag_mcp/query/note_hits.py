@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from graphrag_mcp.packing.page import Page
 from graphrag_mcp.query import hits, note_sources, render, times
+from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.hits import Hit, Source, Worth
-from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.store.tables import values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import counted
@@ -36,7 +36,7 @@ class Note:
     """A note on a question: its best passage, and the share of the best score that this has."""
 
     source: Source
-    passage: Ranked
+    passage: Passage
     share: float
 
     @property

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context
+from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, contained, no_form_occurs, telling
-from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text.terms import is_cjk, query_terms
 
@@ -52,7 +53,7 @@ def connected(sources: Sequence[Source]) -> str:
     return "\n".join(["Connected:", *found[:CONNECTED], ""]) if found else ""
 
 
-def absences(sources: Sequence[Source], shown: Sequence[Ranked] = ()) -> tuple[str, bool]:
+def absences(sources: Sequence[Source], shown: Sequence[Passage] = ()) -> tuple[str, bool]:
     """What of a question is absent, in one line: from a corpus, and from the passages that are shown for it; and
     do these lack all of its names?"""
     lines = []
@@ -63,7 +64,7 @@ def absences(sources: Sequence[Source], shown: Sequence[Ranked] = ()) -> tuple[s
     return joined(*lines, line), without
 
 
-def _not_in(sources: Sequence[Source], shown: Sequence[Ranked]) -> tuple[str, bool]:
+def _not_in(sources: Sequence[Source], shown: Sequence[Passage]) -> tuple[str, bool]:
     """`Not in these: 'Howard Flight'.`: rare names of a question of which none of these passages holds all terms,
     at most NAMED; and is that so of all of its names? Such a question finds passages on flights. Names that another
     one stands for, and pairs of Chinese characters, are not missed.

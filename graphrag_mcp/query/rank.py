@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from statistics import median
 
 from graphrag_mcp.query import candidates, plugin
 from graphrag_mcp.query import question as questions
-from graphrag_mcp.query.candidates import Candidate, Keep
+from graphrag_mcp.query.candidates import Keep, Passage
 from graphrag_mcp.query.features import FIRST, SECOND, WEIGHTS, Feature, FirstRound, Weights
 from graphrag_mcp.query.question import NAME_CHARACTERS, Question, rarity
 from graphrag_mcp.store.tables import Snapshot
@@ -31,27 +30,11 @@ Rerank = Callable[[str, Sequence[str]], Sequence[float] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A passage with its score: `total` as the features add up, `score` relative to the best passage. `summary`
-    is that of `Candidate`."""
-
-    id: str
-    document_id: str = ""
-    title_id: str = ""
-    position: int = 0
-    entity_ids: Sequence[str] = ()
-    terms: str = ""
-    total: float = 0.0
-    score: float = 0.0
-    summary: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Ranking:
     """What was found for a question. `meaning`: the share of the vectors in the scores, 0 to 1."""
 
     question: Question = Question()
-    passages: Sequence[Ranked] = ()  # best first
+    passages: Sequence[Passage] = ()  # best first
     meaning: float = 0.0
     considered: Mapping[str, int] = field(default_factory=dict)
 
@@ -108,19 +91,19 @@ def retrieve(
     if not found.passages:
         return Ranking(asked)
     top = max(passage.bm25 for passage in found.passages.values())
-    repeated = candidates.copies(snapshot, found.passages.values())
-    first = FirstRound(top, weights, found.passages, copies=repeated)
-    high = best(first, scored(weighted(FIRST, weights), asked, first))
-    found = candidates.extend(snapshot, asked, found, high, keep)
-    repeated = candidates.copies(snapshot, found.passages.values())
-    first = FirstRound(top, weights, found.passages, copies=repeated)
-    alone = scored(weighted(FIRST, weights), asked, first)
-    first = replace(first, scores=alone, high=best(first, alone))
-    beside = scored(second_round(weights), asked, first)
+    of_first, of_second = ([(each, getattr(weights, each.__name__)) for each in half] for half in (FIRST, SECOND))
+    of_second += [(more.feature, more.weight) for each in plugin.plugins().values() for more in each.features]
+    first = FirstRound(top, found.passages, candidates.copies(snapshot, found.passages.values()))
+    found = candidates.extend(snapshot, asked, found, best(first, scored(of_first, asked, first)), keep)
+    first = FirstRound(top, found.passages, candidates.copies(snapshot, found.passages.values()))
+    alone = scored(of_first, asked, first)
+    beside = scored(of_second, asked, replace(first, scores=alone, high=best(first, alone)))
     scores = {id: alone[id] + beside[id] for id in found.passages}
     total = snapshot.manifest.counters.get("passages", 0)
     meaning = share_of_meaning(asked, found.passages, total) if asked.vector else 0.0
-    ordered = once(ranked(found.passages, with_meaning(scores, found.passages, meaning)), repeated)
+    scores = with_meaning(scores, found.passages, meaning)
+    ranked = in_order(replace(found.passages[id], total=score) for id, score in scores.items() if score)
+    ordered = once(ranked, first.copies)
     considered = {"passages": len(ordered), "linked": found.linked}
     if asked.vector:
         considered["near"] = sum(passage.cosine is not None for passage in found.passages.values())
@@ -129,36 +112,14 @@ def retrieve(
     return Ranking(asked, ordered, meaning, considered)
 
 
-def scaled(ordered: Sequence[Ranked]) -> list[Ranked]:
-    """The passages, best first, with scores from 0 to 1, relative to the best score."""
+def in_order(passages: Iterable[Passage]) -> list[Passage]:
+    """The passages best first, with scores from 0 to 1, relative to the best."""
+    ordered = sorted(passages, key=lambda passage: (-round(passage.total, 9), passage.id))
     top = ordered[0].total if ordered else 0.0
     return [replace(passage, score=passage.total / top if top > 0 else 0.0) for passage in ordered]
 
 
-def in_order(passages: Iterable[Ranked]) -> list[Ranked]:
-    return sorted(passages, key=lambda passage: (-round(passage.total, 9), passage.id))
-
-
-def ranked(passages: Mapping[str, Candidate], scores: Mapping[str, float]) -> list[Ranked]:
-    """The passages that have a score, best first."""
-    found = [
-        Ranked(
-            id,
-            passages[id].document_id,
-            passages[id].title_id,
-            passages[id].position,
-            passages[id].entity_ids,
-            passages[id].terms,
-            total=score,
-            summary=passages[id].summary,
-        )
-        for id, score in scores.items()
-        if score
-    ]
-    return scaled(in_order(found))
-
-
-def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
+def once(ordered: Sequence[Passage], copies: Mapping[str, str]) -> list[Passage]:
     """The passages, each text once: further passages with the same text come last with the score 0. `copies` comes
     from `candidates.copies`."""
     if not copies:
@@ -166,16 +127,6 @@ def once(ordered: Sequence[Ranked], copies: Mapping[str, str]) -> list[Ranked]:
     same = lists_of((copies.get(passage.id, passage.id), passage) for passage in ordered)
     lost = [replace(passage, score=0.0, total=0.0) for _, *others in same.values() for passage in others]
     return [*(first for first, *_ in same.values()), *lost]
-
-
-def weighted(features: Iterable[Feature], weights: Weights) -> list[tuple[Feature, float]]:
-    return [(feature, getattr(weights, feature.__name__)) for feature in features]
-
-
-def second_round(weights: Weights) -> list[tuple[Feature, float]]:
-    """The features of the second round with their weights, those of plug-ins last."""
-    more = chain.from_iterable(searching.features for searching in plugin.plugins().values())
-    return [*weighted(SECOND, weights), *((plugged.feature, plugged.weight) for plugged in more)]
 
 
 def scored(features: Iterable[tuple[Feature, float]], question: Question, first: FirstRound) -> dict[str, float]:
@@ -188,10 +139,10 @@ def scored(features: Iterable[tuple[Feature, float]], question: Question, first:
     return found
 
 
-def best(first: FirstRound, scores: Mapping[str, float]) -> list[Candidate]:
+def best(first: FirstRound, scores: Mapping[str, float]) -> list[Passage]:
     """The SOURCES best by the first round, each text once."""
     order = sorted((-round(score, 9), id) for id, score in scores.items())
-    by_text: dict[str, Candidate] = {}
+    by_text: dict[str, Passage] = {}
     for _, id in order:
         by_text.setdefault(first.text(id), first.passages[id])
     return list(by_text.values())[:SOURCES]
@@ -200,7 +151,7 @@ def best(first: FirstRound, scores: Mapping[str, float]) -> list[Candidate]:
 # ---- meaning -------------------------------------------------------------------------------------
 
 
-def share_of_meaning(question: Question, passages: Mapping[str, Candidate], total: int) -> float:
+def share_of_meaning(question: Question, passages: Mapping[str, Passage], total: int) -> float:
     """The share of the vectors in the scores, from 0 to 1: what the best passage by words lacks of the
     question's worth, to the power of the root of how many of its terms it holds. One term that a
     passage holds may be chance, ten of twenty are not. A term that none of the `total` passages holds
@@ -217,7 +168,7 @@ def share_of_meaning(question: Question, passages: Mapping[str, Candidate], tota
     return (1 - sum(matched) / asked) ** math.sqrt(len(matched))
 
 
-def with_meaning(scores: Mapping[str, float], passages: Mapping[str, Candidate], share: float) -> Mapping[str, float]:
+def with_meaning(scores: Mapping[str, float], passages: Mapping[str, Passage], share: float) -> Mapping[str, float]:
     """The scores times 1 - share, and times share how near each passage is by vector, from the middle
     candidate (0) to the nearest (the best score of the others): words are sparse, so their zero is no
     word at all; vectors are not."""
@@ -234,8 +185,8 @@ def with_meaning(scores: Mapping[str, float], passages: Mapping[str, Candidate],
 
 
 def reranked(
-    snapshot: Snapshot, question: Question, ordered: Sequence[Ranked], rerank: Rerank, weight: float
-) -> list[Ranked]:
+    snapshot: Snapshot, question: Question, ordered: Sequence[Passage], rerank: Rerank, weight: float
+) -> list[Passage]:
     """The RERANKED best passages get a share of a reranker's opinion in place of the same share of
     their score. What it did not read counts as the worst that it did read."""
     head = [passage.id for passage in ordered[:RERANKED]]
@@ -247,8 +198,8 @@ def reranked(
     low, high, top = min(scores), max(scores), ordered[0].total or 1.0
     opinion = {id: (score - low) / (high - low) for id, score in zip(texts, scores, strict=True)}
 
-    def with_opinion(passage: Ranked) -> Ranked:
+    def with_opinion(passage: Passage) -> Passage:
         read = top * opinion.get(passage.id, 0.0)
         return replace(passage, total=passage.total + weight * (read - passage.total))
 
-    return scaled(in_order(map(with_opinion, ordered)))
+    return in_order(map(with_opinion, ordered))

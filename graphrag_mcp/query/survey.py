@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from graphrag_mcp import plugins
 from graphrag_mcp.query import hits
+from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.filters import Filters
 from graphrag_mcp.query.hits import Hit, Source
 from graphrag_mcp.query.question import term_worth
-from graphrag_mcp.query.rank import Ranked
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import readable, sentences
 from graphrag_mcp.text.terms import lists_of, tells_topic, terms
@@ -177,7 +177,7 @@ def document_values(source: Source) -> dict[str, float]:
     return _as_shares({id: (1 - FEEDBACK_SHARE) * scores[id] + FEEDBACK_SHARE * like[id] for id in scores})
 
 
-def _terms_of(passages: Iterable[Ranked]) -> set[str]:
+def _terms_of(passages: Iterable[Passage]) -> set[str]:
     return set().union(*(passage.terms.split() for passage in passages))
 
 

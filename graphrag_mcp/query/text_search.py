@@ -15,7 +15,7 @@ from graphrag_mcp.names.extract import terms_of
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.page import finish
 from graphrag_mcp.query import local, render
-from graphrag_mcp.query.candidates import PROPOSED, bm25
+from graphrag_mcp.query.candidates import PROPOSED, Passage, bm25
 from graphrag_mcp.query.hits import Source, notes_apart
 from graphrag_mcp.query.literals import (
     UNSEEN,
@@ -30,7 +30,7 @@ from graphrag_mcp.query.literals import (
 from graphrag_mcp.query.notes import joined, length_note, listed
 from graphrag_mcp.query.plugin import defines
 from graphrag_mcp.query.question import MARKS, QUERY_CHARACTERS, Question, contained, no_form_occurs, term_worth
-from graphrag_mcp.query.rank import Ranked, Ranking
+from graphrag_mcp.query.rank import Ranking
 from graphrag_mcp.query.render import DEFAULT_TOKENS, Form
 from graphrag_mcp.query.request import Request
 from graphrag_mcp.store.tables import Snapshot, values_of
@@ -222,7 +222,7 @@ def _in_order(
     held: Sequence[Held],
     worth: Mapping[str, float],
     either: bool,
-) -> list[Ranked]:
+) -> list[Passage]:
     """Passages best first: those with most literals, unless one suffices; then those that hold them as whole words,
     definitions, those with the literals or the whole query as written, and by words. Without literals the score is
     that of the words; else the share of the literals that a passage must hold and does, which falls with its place,
@@ -249,10 +249,8 @@ def _in_order(
         share = 1.0 if either else len(each.literals) / len(written)
         return share * (1 - 0.3 * at / len(held))
 
-    order = sorted(held, key=place)
-    return [_ranked(each.row, score(each, at)) for at, each in enumerate(order)]
-
-
-def _ranked(row: Mapping[str, Any], score: float) -> Ranked:
     names = ("id", "document_id", "title_id", "entity_ids", "terms")
-    return Ranked(**{name: row[name] for name in names}, score=score)
+    order = sorted(held, key=place)
+    return [
+        Passage(**{name: each.row[name] for name in names}, score=score(each, at)) for at, each in enumerate(order)
+    ]
