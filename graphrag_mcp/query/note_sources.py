@@ -17,7 +17,7 @@ from graphrag_mcp.query import times
 from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.sources import renames
 from graphrag_mcp.sources.decode import front_matter
-from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of
+from graphrag_mcp.store.tables import Snapshot, notes_of, once, rows_of, values_of
 from graphrag_mcp.text import citing
 from graphrag_mcp.text.prose import readable
 from graphrag_mcp.text.terms import counted, lists_of, terms
@@ -76,9 +76,8 @@ def differing(old: Snapshot, snapshot: Snapshot) -> dict[str, tuple[int, int]]:
 
 
 def _counts(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
-    _read(snapshot, sorted(ids(snapshot)))
-    facts, known = times.documents(snapshot), _known(snapshot)
-    found = {facts[id].uri: known[id].sources for id in ids(snapshot)}
+    facts = times.documents(snapshot)
+    found = {facts[id].uri: sources(snapshot, id) for id in ids(snapshot)}
     return {uri: (_differ(found[uri]), len(found[uri])) for uri in sorted(found)}
 
 
@@ -174,48 +173,41 @@ def check_of(text: str) -> str:
 
 @once
 def _known(snapshot: Snapshot) -> dict[str, Note]:
-    """The notes that were asked for, by content id; filled by `_read`."""
+    """The notes that were asked for, by content id; filled by `_note`."""
     return {}
 
 
 def _note(snapshot: Snapshot, document: str) -> Note:
-    _read(snapshot, [document])
-    return _known(snapshot)[document]
-
-
-def _read(snapshot: Snapshot, notes: Sequence[str]) -> None:
-    """Read these notes that are not known. Each document that they cite is read once."""
-    known, facts = _known(snapshot), times.documents(snapshot)
-    if not (missing := [id for id in notes if id not in known]):
-        return
-    texts = dict(rows_of(snapshot.by_key("documents", missing, "id", ["id", "text"])))
-    cited = [(id, citation) for id in missing for citation in citing.citations(texts.get(id, ""))]
-    documents = [_document(snapshot, facts[id].uri, citation) for id, citation in cited]
-    now: dict[int, Source] = {}  # by place in `cited`
-    places = lists_of((id, at) for at, id in enumerate(documents))
-    order = sorted(places)
-    for first in range(0, len(order), times.AT_ONCE):
-        part = order[first : first + times.AT_ONCE]
-        text_of = dict(rows_of(snapshot.by_key("documents", part, "id", ["id", "text"])))
+    """A note, read once a generation with the documents that it cites."""
+    known = _known(snapshot)
+    if document not in known:
+        (note,) = values_of(snapshot.by_key("documents", [document], "id", ["text"])["text"]) or [""]
+        uri, cited = times.documents(snapshot)[document].uri, [*citing.citations(note)]
+        documents = [_document(snapshot, uri, citation) for citation in cited]
+        named = list(dict.fromkeys(filter(None, documents)))
+        rows = rows_of(snapshot.by_key("documents", named, "id", ["id", "text"]))
+        texts = {id: citing.Searchable(text) for id, text in rows}
         names = ["document_id", "n", "part", "parts", "char_start", "char_end"]
-        rows = snapshot.by_key("passages", part, "document_id", names).to_pylist()
-        passages = lists_of((row["document_id"], row) for row in rows)
-        for id in part:
-            text = citing.Searchable(text_of.get(id, ""))
-            for at in places[id]:
-                now[at] = _source(snapshot, id, text, passages.get(id, []), cited[at][1])
-    found = lists_of((cited[at][0], now[at]) for at in sorted(now))
-    for id in missing:
-        spans = citing.definition_spans(texts.get(id, ""))
-        known[id] = Note(tuple(found.get(id, ())), spans)
+        parts = snapshot.by_key("passages", named, "document_id", names).to_pylist()
+        passages = lists_of((row["document_id"], row) for row in parts)
+        found = (
+            _source(snapshot, id, texts.get(id), passages.get(id, []), citation)
+            for id, citation in zip(documents, cited, strict=True)
+        )
+        known[document] = Note(tuple(found), citing.definition_spans(note))
+    return known[document]
 
 
 def _source(
-    snapshot: Snapshot, document: str, text: citing.Searchable, passages: Sequence[Row], citation: citing.Citation
+    snapshot: Snapshot,
+    document: str,
+    text: citing.Searchable | None,
+    passages: Sequence[Row],
+    citation: citing.Citation,
 ) -> Source:
-    """What has become of the text that a note cites of a document ("" for none), of which the text and the passages
-    are given."""
-    if not document:
+    """What has become of the text that a note cites of a document, of which the text (None where it is gone) and the
+    passages are given."""
+    if text is None:
         return Source(citation, "gone")
     fact = times.documents(snapshot)[document]
     place = text.find(citation.fingerprint)
