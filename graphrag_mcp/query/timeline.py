@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, local, note_sources, times
@@ -15,6 +15,7 @@ from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import sentences
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.text.tokens import count_tokens
+from graphrag_mcp.types import Citation
 
 if TYPE_CHECKING:
     from graphrag_mcp.query.filters import Part
@@ -27,26 +28,23 @@ Row = dict[str, Any]
 _STOPS = tuple(".!?。！？")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A sentence with the days (ISO 8601) of which it speaks, else with the day on which it was
-    written or spoken. `own`: it says itself of which days it speaks. `moment` sorts by time: the first day, or the
-    moment in which it was said. `raw`: its text as it stands in the document (content id)."""
+class Statement(NamedTuple):
+    """A sentence as a line, and with its letters as they stand in the document (content id); the days (ISO 8601) of
+    which it speaks, else the day on which it was written or spoken. `own`: it says itself of which days it speaks.
+    `moment` sorts by time: the first day, or the moment in which it was said."""
 
-    item: Item
+    line: str
+    cited: Citation
     raw: str
     document: str
-    uri: str
-    start: int  # its first character in the document
     days: tuple[tuple[str, str], ...]
     moment: str
-    said: str
     own: bool
 
     def names(self, forms: Sequence[str]) -> bool:
         """Does it have one of these names? A name of one word has its letters as written: US is not `us`."""
-        text = self.item.text
-        return any(stands_in(plain(text), plain(form)) if " " in form else stands_in(text, form) for form in forms)
+        lower = plain(self.line)
+        return any(stands_in(lower, plain(form)) if " " in form else stands_in(self.line, form) for form in forms)
 
 
 def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:
@@ -55,7 +53,7 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     found, unread = _naming(snapshot, entities)
     dated, kept = _by_time(found), list[Statement]()
     for statement in sorted(dated, key=lambda one: (not one.own, -quote.says(one.raw))):
-        room -= count_tokens(statement.item.text) + 1
+        room -= count_tokens(statement.line) + 1
         if room < 0:
             break
         kept.append(statement)
@@ -63,7 +61,8 @@ def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Ite
     if len(kept) < len(dated):
         how_many += f", of which the {len(kept)} that tell most"
     undated = (len(found) - len(dated), "statements", "without a date")
-    return [one.item for one in _by_time(kept)], how_many, left_out(undated, unread)
+    items = [Item(one.cited.id, one.line, one.cited, "Timeline") for one in _by_time(kept)]
+    return items, how_many, left_out(undated, unread)
 
 
 def listed(part: Part, query: str) -> tuple[str, list[str]]:
@@ -82,15 +81,13 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
         ids = kept.passing((row["id"], row["document_id"], row["entity_ids"]) for row in rows)
         rows = [row for row in rows if row["id"] in ids]
     rows.sort(key=lambda row: (row["uri"], row["char_start"]))
-    passing = [*_statements(snapshot, rows[:UNITS])]
-    if kept is not None:
-        forms = [form for entity in kept.first for form in _forms(entity)]
-        passing = [
-            statement
-            for statement in passing
-            if (not forms or statement.names(forms))
-            and (not statement.days or kept.pass_time(statement.days, statement.said))
-        ]
+    forms = [form for entity in kept.first for form in _forms(entity)] if kept else []
+    passing = [
+        statement
+        for statement in _statements(snapshot, rows[:UNITS])
+        if (not forms or statement.names(forms))
+        and (kept is None or not statement.days or kept.pass_time(statement.days, statement.cited.said))
+    ]
     dated = _by_time(passing)
     rest = left_out(
         (len(passing) - len(dated), "statements", "without a date"),
@@ -99,7 +96,7 @@ def listed(part: Part, query: str) -> tuple[str, list[str]]:
     subject = one_line(query.strip('"'), 80)
     about = f' of passages on "{subject}"' if query else ""
     head = " ".join(filter(None, (f"{counted(len(dated), 'statements')}{about} by time.", rest)))
-    return head, [statement.item.text for statement in dated]
+    return head, [statement.line for statement in dated]
 
 
 def left_out(*counts: tuple[int, str, str]) -> str:
@@ -115,7 +112,7 @@ def lines(snapshot: Snapshot, entity: Row, documents: Mapping[str, str], most: i
     an earlier text are left out."""
     found, unread = _naming(snapshot, [entity], documents)
     undated = [statement for statement in found if not statement.days]
-    texts = [statement.item.text for statement in (*_by_time(found), *undated)]
+    texts = [statement.line for statement in (*_by_time(found), *undated)]
     rest = left_out((len(texts[most:]), "statements", "behind these"), unread)
     return [*texts[:most], *filter(None, [rest])]
 
@@ -124,7 +121,7 @@ def _by_time(found: Sequence[Statement]) -> list[Statement]:
     """Those with a day, by time; of one moment by the files, since ids follow the order in which texts were
     indexed."""
     dated = [statement for statement in found if statement.days]
-    return sorted(dated, key=lambda statement: (statement.moment, statement.uri, statement.start))
+    return sorted(dated, key=lambda one: (one.moment, one.cited.uri, one.cited.char_start))
 
 
 def _naming(
@@ -170,9 +167,7 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     first, last = row["char_start"] + start, row["char_start"] + end
     when = [expression for expression in spoken.when if first <= expression.char_start < last]
     said = spoken.said_at(first)
-    days = tuple((expression.start, expression.end) for expression in when)
-    if said and not days:
-        days = ((said, said),)
+    days = tuple((expression.start, expression.end) for expression in when) or ((said, said),) * bool(said)
     at_once = days[:1] == ((said, said),)  # it speaks first of the day on which it was said
     moment = spoken.moment(said) if at_once else days[0][0] if days else ""
     raw = one_line(row["text"][start:end], 4_000)
@@ -186,7 +181,5 @@ def _statement(row: Row, start: int, end: int, spoken: times.Times) -> Statement
     clock = spoken.document.clock if at_once and moment > said else ""
     place = {"char_start": first, "char_end": last, "said": said}
     cited = citation(row).model_copy(update=place | {"when": list(map(asdict, when))})
-    parts = ("-", "" if when else "said", date, clock, shown, f"[{cited.id}]", note)
-    item = Item(cited.id, " ".join(filter(None, parts)), cited, "Timeline")
-    document = row["document_id"]
-    return Statement(item, raw, document, row["uri"], first, days, moment, said, bool(when))
+    line = " ".join(filter(None, ("-", "" if when else "said", date, clock, shown, f"[{cited.id}]", note)))
+    return Statement(line, cited, raw, row["document_id"], days, moment, bool(when))

@@ -103,13 +103,11 @@ def validity(snapshot: Snapshot) -> dict[str, str]:
     """What documents say about their validity, by content id: their status, if it is not a usual
     one; until when they are valid; and which document supersedes them. Read once a generation."""
     facts, found = documents(snapshot), defaultdict[str, list[str]](list)
-    by_name: dict[str, set[str]] = defaultdict(set)
-    for id, fact in facts.items():
-        for name in (*fact.names, fact.file.rpartition(".")[0]):
-            by_name[name.casefold()].add(id)
+    names = ((name, id) for id, fact in facts.items() for name in (*fact.names, fact.file.rpartition(".")[0]))
+    by_name = lists_of({(name.casefold(), id) for name, id in names})
     for id, fact in facts.items():
         for name in _listed(fact, "supersedes"):
-            same = by_name.get(name.casefold(), set()) - {id}
+            same = {*by_name.get(name.casefold(), ())} - {id}
             if len(same) == 1:  # and no other
                 found[same.pop()].append(f"superseded by {fact.alias}")
     for id, fact in facts.items():
@@ -178,12 +176,11 @@ class Times:
     def parts(self) -> list[tuple[int, int, str]]:
         """The parts of the passage that were written or spoken on one day each: (start, end, day),
         with offsets in the document and "" for an unknown day."""
-        inside = [anchor for anchor in self.anchors if anchor.at > self.start]
-        first = next((anchor.day for anchor in self.anchors if anchor.at <= self.start), None)
-        at = [self.start, *(anchor.at for anchor in inside), self.start + len(self.text)]
-        days = [first, *(anchor.day for anchor in inside)]
-        spans = zip(at[:-1], at[1:], days, strict=True)
-        return [(start, end, day.isoformat() if day else "") for start, end, day in spans]
+        marks = [(anchor.at, anchor.day.isoformat() if anchor.day else "") for anchor in self.anchors]
+        if not marks or marks[0][0] > self.start:
+            marks.insert(0, (self.start, ""))
+        ends = [at for at, _ in marks[1:]] + [self.start + len(self.text)]
+        return [(at, end, day) for (at, day), end in zip(marks, ends, strict=True)]
 
     def moment(self, day: str) -> str:
         """The key that sorts texts of a day by time: that of the document if this is its day, else
