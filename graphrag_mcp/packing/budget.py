@@ -151,7 +151,6 @@ class Section:
     items: Sequence[Item]
     share: float
     more: bool = False
-    greedy: bool = True  # takes part when what others did not use is given away
     into: str = ""  # the list field of the result that takes the data of the items
 
 
@@ -185,7 +184,7 @@ def fill(sections: Sequence[Section], budget: int | Size, price: Callable[[Item]
     taken: dict[str, list[Item]] = {section.name: [] for section in sections}
     whole = left = budget if isinstance(budget, Size) else Size(budget, CHARACTERS)
     rounds = [(section, section.share) for section in sections]
-    for section, share in [*rounds, *((section, 1.0) for section in sections if section.greedy)]:
+    for section, share in [*rounds, *((section, 1.0) for section in sections)]:
         room = Size(*map(min, left, whole.share(share)))
         for item in section.items[len(taken[section.name]) :]:
             size = price(item)

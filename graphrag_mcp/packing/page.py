@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from graphrag_mcp.packing import sending
@@ -64,10 +63,6 @@ class Page:
         self.characters += part.characters
         self.blocks += part.blocks
         self.citations |= part.citations | self.citations  # with what was shown of it first
-
-    def copy(self) -> Page:
-        """A page to try what has room."""
-        return Page(**{part.name: copy(getattr(self, part.name)) for part in fields(self)})
 
     def text(self) -> str:
         return "\n".join(self.blocks)

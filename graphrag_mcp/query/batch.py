@@ -48,7 +48,7 @@ def several(
     last = min(len(asked), max(page.room // LEAST, 1))
     if page.room < 2 * LEAST * len(asked):  # for the line on what has no room
         page.room -= OVERHEAD // 2
-    shown = _Shown(page, render.narrowed(request.form), request.for_notes())
+    shown = _Shown(page, replace(request.form, window=render.WINDOW), request.for_notes())
     for number, query in enumerate(asked[:last]):
         sources = local.found_in(parts, replace(request, query=query), askers or {})[0]
         if not shown.add(query, sources, last - number):

@@ -15,6 +15,7 @@ from graphrag_mcp import plugins
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.query import context, plugin
 from graphrag_mcp.query.pages import folders, uris_of
+from graphrag_mcp.query.times import documents
 from graphrag_mcp.sources.decode import headings
 from graphrag_mcp.store.tables import Snapshot, values_of
 
@@ -56,14 +57,13 @@ def meant_by(snapshot: Snapshot, reference: str) -> list[str]:
         return found
     if cited := _CITED_LINES.fullmatch(alone):
         path, first, last = cited["path"], int(cited["first"]), int(cited["last"] or cited["first"])
-        documents = _by_uri(snapshot, path, path)
-        if found := [id for document in documents for id in _at_lines(snapshot, document, first, last)]:
+        if found := [id for of in _by_uri(snapshot, path, path) for id in _at_lines(snapshot, of, first, last)]:
             return found
     if named := plugin.named(snapshot, alone[:300])[:SAME]:
         return [f"e{row['n']}" for row in named]
-    files = snapshot.rows("documents", f"contains(uri, '{_sql(alone)}.')", ["n", "uri"]).to_pylist()
-    same = [row for row in files if PurePosixPath(row["uri"]).stem == alone]  # a name without .txt
-    return [f"d{row['n']}" for row in same] if len(same) == 1 else []
+    facts = documents(snapshot).values()
+    same = [fact.alias for fact in facts if PurePosixPath(fact.uri).stem == alone]  # a name without .txt
+    return same if len(same) == 1 else []
 
 
 def _at_lines(snapshot: Snapshot, document: str, first: int, last: int) -> list[str]:
@@ -74,10 +74,6 @@ def _at_lines(snapshot: Snapshot, document: str, first: int, last: int) -> list[
     columns = ["n", "part", "parts", "position"]
     found = snapshot.rows("passages", where, columns).to_pylist()
     return [packing.passage_alias(row) for row in sorted(found, key=lambda row: row["position"])]
-
-
-def _sql(text: str) -> str:
-    return text[:1_000].replace("'", "''")
 
 
 def _of_full_id(snapshot: Snapshot, id: str) -> list[str]:
@@ -99,16 +95,14 @@ def _by_uri(snapshot: Snapshot, reference: str, bare: str) -> list[str]:
     """Aliases of the documents with this uri or path, or whose uri ends with it."""
     if not bare or len(reference) > 1_000:
         return []
-    spellings = list(dict.fromkeys((reference, reference.strip(), bare, *_uris_of(snapshot, bare))))
-    names = [_sql(spelling) for spelling in spellings]
-    ways = [f"uri = '{name}' OR uri = 'text:{name}'" for name in names]
-    ways.append(f"ends_with(uri, '/{names[-1]}') OR starts_with(uri, '{names[-1]}#')")
-    for where in ways:
-        if found := snapshot.rows("documents", where, ["n", "uri"]).to_pylist():
-            found.sort(key=lambda row: row["uri"])
-            whole = [row for row in found if row["uri"] in spellings]
-            return [f"d{row['n']}" for row in (whole or found)[:IDS]]
-    return []
+    spellings = [reference, reference.strip(), bare, *_uris_of(snapshot, bare)]
+    alias = {fact.uri: fact.alias for fact in documents(snapshot).values()}
+    for name in spellings:
+        for uri in (name, f"text:{name}"):
+            if uri in alias:
+                return [alias[uri]]
+    end, row = f"/{spellings[-1]}", f"{spellings[-1]}#"
+    return [alias[uri] for uri in sorted(alias) if uri.endswith(end) or uri.startswith(row)][:IDS]
 
 
 def _uris_of(snapshot: Snapshot, path: str) -> list[str]:

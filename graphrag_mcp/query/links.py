@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import Item, Section, one_line, passage_alias
+from graphrag_mcp.packing.budget import Item, Section, citation, one_line
 from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context
 from graphrag_mcp.query.pages import Pages, documents_of, pages, stem_of
@@ -17,7 +17,6 @@ from graphrag_mcp.sources import links as written
 from graphrag_mcp.sources.ocr import PICTURES
 from graphrag_mcp.sources.walk import kind_of, suffix_of
 from graphrag_mcp.store.tables import Snapshot, once, rows_of
-from graphrag_mcp.text import places
 from graphrag_mcp.text.citing import without_fingerprints
 from graphrag_mcp.text.terms import counted, lists_of
 from graphrag_mcp.types import Citation, ExploreResult
@@ -340,17 +339,8 @@ def quoted(snapshot: Snapshot, links: Sequence[Link]) -> list[tuple[Link, str, C
         if row is None:
             found.append((link, link.written, None))
             continue
-        cited = Citation(
-            id=passage_alias(row),
-            title=row["title"],
-            uri=row["uri"],
-            document_id=documents(snapshot)[row["document_id"]].alias,
-            char_start=link.start,
-            char_end=link.end,
-            line_start=link.line,
-            line_end=link.line,
-            place=places.of_row(row),
-        )
+        place = {"char_start": link.start, "char_end": link.end, "line_start": link.line, "line_end": link.line}
+        cited = citation(row, document=documents(snapshot)[row["document_id"]].alias).model_copy(update=place)
         found.append((link, _line(row["text"], link.start - row["char_start"]), cited))
     return found
 

@@ -242,8 +242,3 @@ def lines_as_they_are(hit: Hit, worth: Worth, literals: Sequence[str]) -> list[s
     more = [f"  {len(at) - AS_THEY_ARE} more lines in this passage"]
     more = more if len(at) > AS_THEY_ARE else []
     return [f"- [{hit.id}] {lines[0]}", *(f"  {text}" for text in lines[1:]), *more]
-
-
-def narrowed(form: Form) -> Form:
-    """The form of each result if several questions are asked at once."""
-    return replace(form, window=WINDOW)

@@ -12,6 +12,7 @@ from graphrag_mcp.query import context, entities, reports
 from graphrag_mcp.query.context import Row
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.rank import Ranking
+from graphrag_mcp.query.times import Document, documents
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text.terms import bracketed
 
@@ -26,8 +27,13 @@ def sections_of(source: Source, budget: int, shares: Mapping[str, float] = SHARE
     """The sections that have a share of the budget, sources first."""
     snapshot, found, filters = source.snapshot, source.found, source.filters
     most = max(8, budget // 90)  # rows of a section: a citation alone costs nearly as much
-    passages = found.passages[:most]
-    items = {"Sources": source_items(snapshot, {one.id: one.score for one in passages})}
+    scores = {passage.id: passage.score for passage in found.passages[:most]}
+    rows, facts = snapshot.served("passages", list(scores), context.PASSAGE), documents(snapshot)
+    items = {
+        "Sources": [
+            source_item(row, scores[row["id"]], facts.get(row["document_id"], Document()).alias) for row in rows
+        ]
+    }
     # Entities and reports tell of all days.
     if not (filters and filters.of("said", "as_of")):
         chosen = _chosen(snapshot, found, filters)
@@ -35,13 +41,6 @@ def sections_of(source: Source, budget: int, shares: Mapping[str, float] = SHARE
         items["Relationships"] = _relationships(snapshot, chosen, filters, most)
         items["Reports"] = reports.items(snapshot, _reports(snapshot, chosen), CHARACTERS)
     return [Section(name, items.get(name, []), share) for name, share in shares.items()]
-
-
-def source_items(snapshot: Snapshot, scores: Mapping[str, float]) -> list[Item]:
-    """Passages (content ids) as items; damaged ones are missing."""
-    rows = snapshot.served("passages", list(scores), context.PASSAGE)
-    alias = context.document_aliases(snapshot, [row["document_id"] for row in rows])
-    return [source_item(row, scores[row["id"]], alias.get(row["document_id"], "")) for row in rows]
 
 
 def _chosen(snapshot: Snapshot, found: Ranking, filters: Filters | None) -> list[Row]:
