@@ -17,7 +17,6 @@ from graphrag_mcp.llm.protocols import LOCAL
 from graphrag_mcp.packing import budget as packing
 from graphrag_mcp.packing.page import Page, finish, finished, page_of
 from graphrag_mcp.query import answer, hits, note_hits, rank, render, spelling, topicality
-from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.entities import named_list
 from graphrag_mcp.query.hits import Source
 from graphrag_mcp.query.notes import absences, connected, joined, length_note
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
 Corpus = tuple[str, Snapshot]  # its name, "" where one alone is searched
 Cursor = Callable[[Sequence[int]], str]
+Row = dict[str, Any]
 
 FALL, LEAST_PASSAGES = 1 / 3, 3  # of the best score; passages that a model reads in any case
 INCLUDED = 10  # passages that an `entity=` filter brings in beside the ranked ones
@@ -99,8 +99,12 @@ def search(corpora: Sequence[Corpus], request: Request, askers: Mapping[str, Ask
         return plain(result)
     result.hint = joined(result.hint, absences(useful)[0])
     (source,) = useful
-    near = replace(source.found, passages=near_the_best(source.found.passages))
-    read = sections_of(replace(source, found=near), max(budget, answer.READ_TOKENS))
+    found = source.found.passages  # what a model reads should be on topic: without those behind a fall of relevance
+    near = [
+        passage for at, passage in enumerate(found) if at < LEAST_PASSAGES or passage.score >= FALL * found[0].score
+    ]
+    source = replace(source, found=replace(source.found, passages=near))
+    read = sections_of(source, max(budget, answer.READ_TOKENS))
     options = replace(request.options, seconds=left())
     asker = (askers or {}).get(source.corpus)
     question = answer.Question(source.snapshot, request.query, asker, options, budget, cursor((0,)))
@@ -123,23 +127,19 @@ def _not_found(result: SearchResult, sources: Sequence[Source], budget: int) -> 
         entities = counted(counters[0].get("entities", 0), "entities")
         searched = f"{passages} and {entities} of corpus {result.corpus}"
         result.text = f"No word of this question occurs in the {searched}."
-    if len(sources) == 1 and (near := _near_names(sources[0])):
-        result.text += f"\nNearest names: {named_list(near)}."
-        advice = "Try a name from above with get_entity."
+    if len(sources) == 1:
+        found = sources[0].found
+        words = [word.lower().strip("?!.,") for word in found.query[:200].split()]
+        names = [mention.form for mention in found.names]
+        names += [word for word in words if len(word) > 1 and not stop_word(word)]
+        near: dict[str, Row] = {}
+        for name in islice(dict.fromkeys(names), NEAR):
+            near |= {row["id"]: row for row in spelling.nearest_names(sources[0].snapshot, name, 3)}
+        if near:
+            result.text += f"\nNearest names: {named_list(islice(near.values(), NEAR))}."
+            advice = "Try a name from above with get_entity."
     result.hint = joined(result.hint, advice)
     return finish(result, budget)
-
-
-def _near_names(source: Source) -> list[dict[str, Any]]:
-    """Entities with names like those of the question, or like its words."""
-    query = source.found.query[:200]
-    words = [word.lower().strip("?!.,") for word in query.split()]
-    names = [mention.form for mention in source.found.names]
-    names += [word for word in words if len(word) > 1 and not stop_word(word)]
-    near: dict[str, dict[str, Any]] = {}
-    for name in islice(dict.fromkeys(names), NEAR):
-        near |= {row["id"]: row for row in spelling.nearest_names(source.snapshot, name, 3)}
-    return list(near.values())[:NEAR]
 
 
 # ---- what is shown -----------------------------------------------------------------------------
@@ -190,27 +190,18 @@ def _show_passages(
     if form.sort == "time" and found:
         found.sort(key=hits.by_time)
         form = replace(form, window=max(page.room // len(found) - render.HEAD, render.PART))
-    without = not offset and _tell(result, page, sources, scored, not form.every)
-    limits = Limits(0 if without else None, floor=floor, generous=generous)
-    taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)
-    rest = sum(score >= floor for score, _, _ in ranked[taken:])
-    return finished(result, page, rest, taken, cursor)
-
-
-def _tell(
-    result: SearchResult, page: Page, sources: Sequence[Source], scored: hits.MergedPassages, absent: bool
-) -> bool:
-    """Say how names of the question are connected, and if `absent` what of it is nowhere: do these passages lack
-    all of its names?"""
-    without = False
-    if absent:
+    without = False  # do these passages lack all names of the question?
+    if not offset and not form.every:
         line, without = absences(sources, [passage for *_, passage in scored])
         if line not in result.hint:
             result.hint = joined(result.hint, line)
             page.room = max(page.room - count_tokens(line), render.PART)
-    if text := connected(sources):
+    if not offset and (text := connected(sources)):
         page.add(text)
-    return without
+    limits = Limits(0 if without else None, floor=floor, generous=generous)
+    taken = offset + render.show(page, found, hits.worth_of(sources), form, limits)
+    rest = sum(score >= floor for score, _, _ in ranked[taken:])
+    return finished(result, page, rest, taken, cursor)
 
 
 # ---- corpora -----------------------------------------------------------------------------------
@@ -340,12 +331,6 @@ def _source(snapshot: Snapshot, found: Ranking, corpus: str, filters: Filters | 
         matched = terms.intersection(found.passages[0].terms.split())
         source.factor = 0.5 + 0.5 * len(matched) / len(terms)
     return source
-
-
-def near_the_best(ranked: Sequence[Passage]) -> list[Passage]:
-    """Without the passages behind a fall of relevance: what a model reads should be on topic."""
-    least = FALL * ranked[0].score
-    return [passage for n, passage in enumerate(ranked) if n < LEAST_PASSAGES or passage.score >= least]
 
 
 def vector_of(asker: Asker | None, snapshot: Snapshot, query: str) -> tuple[bytes | None, str]:
