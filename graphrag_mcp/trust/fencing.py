@@ -418,11 +418,8 @@ def visible(text: str) -> str:
     def escaped(run: re.Match[str]) -> str:
         start, end = run.span()
         if end - start > RUN:
-            first = run[0][:4].translate(_SHOWN_AS)
-            return f"{first}[+{end - start - 4} hidden characters]"
-        if explained.isdisjoint(range(start, end)):
-            return run[0].translate(_SHOWN_AS)
-        return "".join(text[at] if at in explained else text[at].translate(_SHOWN_AS) for at in range(start, end))
+            return f"{_escaped(run[0][:4])}[+{end - start - 4} hidden characters]"
+        return "".join(text[at] if at in explained else _escaped(text[at]) for at in range(start, end))
 
     return _HIDDEN.sub(escaped, text)
 
@@ -451,17 +448,10 @@ def uncovered(text: str) -> tuple[str, list[int]]:
     return "".join(text[place] for place in places), places
 
 
-class _ShownAs(dict[int, str]):
-    r"""`\u202e` for the number of a character; what lies beyond as its two halves, so that it is right
-    inside of JSON as well. Filled as characters come: invisible ones are some 5,000."""
-
-    def __missing__(self, number: int) -> str:
-        halves = chr(number).encode("utf-16-be", "surrogatepass").hex()
-        escape = "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
-        return self.setdefault(number, escape)
-
-
-_SHOWN_AS = _ShownAs()
+def _escaped(text: str) -> str:
+    r"""`\u202e` for each character; what lies beyond as its two halves, so that it is right inside of JSON as well."""
+    halves = text.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
 
 
 @cache
