@@ -16,7 +16,7 @@ from graphrag_mcp.explorer.citing import (
     statements,
     without_references,
 )
-from graphrag_mcp.explorer.topics import NUMBERED, Brief, Named, Topic, beside, brief, named, topics
+from graphrag_mcp.explorer.topics import NUMBERED, Brief, Named, beside, brief, named, topics
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.references import referenced_ids
 from graphrag_mcp.query import context, summaries
@@ -101,13 +101,6 @@ def community(snapshot: Snapshot, n: int) -> Community:
         "documents": documents[:DOCUMENTS],
         "more": {"members": left_out(members, MEMBERS), "documents": left_out(documents, DOCUMENTS)},
     }
-
-
-def of_member(snapshot: Snapshot, id: str) -> list[Topic]:
-    """The topics that hold an entity or a text unit, the coarsest first."""
-    rows = snapshot.by_key("memberships", [id], "entity_id", ["path"]).to_pylist()
-    known = topics(snapshot).by_id
-    return [known[above] for row in rows[:1] for above in row["path"] if above in known]
 
 
 def _documents(snapshot: Snapshot, units: Sequence[str], sources: Sources) -> list[Summarised]:

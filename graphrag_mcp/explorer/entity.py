@@ -8,8 +8,7 @@ from typing import Any, NotRequired, TypedDict
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.explorer.citing import LONG, Row, Sources, Statement, left_out, numbered
-from graphrag_mcp.explorer.community import of_member
-from graphrag_mcp.explorer.topics import NUMBERED, TITLE, Brief, Named, Topic, brief, named, topics
+from graphrag_mcp.explorer.topics import NUMBERED, TITLE, Brief, Named, brief, holding, named
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import entities, filters
 from graphrag_mcp.query.graph import Path, between, connect, graph_of
@@ -93,7 +92,7 @@ def entity(snapshot: Snapshot, n: int) -> Entity:
         "aliases": [one_line(alias, TITLE) for alias in row["aliases"][:ALIASES]],
         "texts": row["frequency"],
         "description": described,
-        "communities": [brief(topic) for topic in of_member(snapshot, id)],
+        "communities": [brief(topic) for topic in holding(snapshot, [id]).get(id, [])],
         "statements": evidence,
         "relations": [
             {"other": mark(neighbours[other]), "weight": link["weight"], **_relationship(link, sources)}
@@ -112,7 +111,7 @@ def entity_graph(snapshot: Snapshot) -> EntityGraph:
     edges = _edges(snapshot, {row["id"]: row for row in rows})
     ends = {n for edge in edges for n in edge[:2]}
     rows = [row for row in rows if row["n"] in ends] or rows  # the others have nothing to show here
-    paths = _topics_of(snapshot, [row["id"] for row in rows])
+    paths = holding(snapshot, [row["id"] for row in rows])
     nodes: list[Mark] = []
     tops: Counter[int] = Counter()
     for row in rows:
@@ -184,13 +183,6 @@ def _edges(snapshot: Snapshot, rows: Mapping[str, Row]) -> list[Edge]:
         dates = [date for unit in cited.get(id, ()) if (date := date_of.get(unit, ""))]
         edges.append([rows[a]["n"], rows[b]["n"], weight, min(dates, default="")])
     return edges
-
-
-def _topics_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Topic]]:
-    """By entity the topics that hold it, the coarsest first."""
-    known = topics(snapshot).by_id
-    memberships = snapshot.by_key("memberships", ids, "entity_id", None).to_pylist()
-    return {row["entity_id"]: [known[id] for id in row["path"] if id in known] for row in memberships}
 
 
 def _relationship(row: Row, sources: Sources) -> Statement:

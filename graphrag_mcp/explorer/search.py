@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from graphrag_mcp import plugins
 from graphrag_mcp.explorer.citing import LONG, Paper, Row, Sources, Statement, paper
-from graphrag_mcp.explorer.topics import TITLE, Brief, Named, brief, named, topics
+from graphrag_mcp.explorer.topics import TITLE, Brief, Named, brief, holding, named, topics
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import entities, filters, follow_ups, local, notes, render, reports, spelling, summaries
 from graphrag_mcp.query.hits import Source
@@ -116,11 +116,9 @@ def _communities(snapshot: Snapshot, query: str) -> list[Brief]:
 
 def _lit(snapshot: Snapshot, hits: Sequence[Row]) -> list[list[float]]:
     """The topics of the hits, those of most hits first."""
-    by_id = topics(snapshot).by_id
-    units = list(dict.fromkeys(row["text_unit_id"] for row in hits))
-    paths = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
-    counts = Counter(id for row in paths for id in row["path"] if id in by_id)
-    return [[by_id[id].n, round(count / len(paths), 3)] for id, count in counts.most_common(LIT_TOPICS)]
+    paths = holding(snapshot, list(dict.fromkeys(row["text_unit_id"] for row in hits)))
+    counts = Counter(topic.n for path in paths.values() for topic in path)
+    return [[n, round(count / len(paths), 3)] for n, count in counts.most_common(LIT_TOPICS)]
 
 
 def narrowing(arguments: Mapping[str, str]) -> list[str]:

@@ -7,9 +7,8 @@ from typing import TypedDict
 
 from graphrag_mcp.errors import NotFound
 from graphrag_mcp.explorer.citing import Paper, Row, left_out, numbered, paper
-from graphrag_mcp.explorer.community import of_member
 from graphrag_mcp.explorer.links import Linked, links_of
-from graphrag_mcp.explorer.topics import NUMBERED, Brief, Named, brief, named, topics
+from graphrag_mcp.explorer.topics import NUMBERED, Brief, Named, brief, holding, named
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import context, filters, summaries, threads
 from graphrag_mcp.store.tables import Snapshot
@@ -94,7 +93,7 @@ def passage(snapshot: Snapshot, n: int) -> Passage:
         "after": f"t{after['n']}" if after else "",
         "around": around,
         "entities": [named(row) for row in members[:ENTITIES]],
-        "communities": [brief(topic) for topic in of_member(snapshot, unit["id"])],
+        "communities": [brief(topic) for topic in holding(snapshot, [unit["id"]]).get(unit["id"], [])],
     }
 
 
@@ -157,7 +156,5 @@ def document(snapshot: Snapshot, n: int) -> Document:
 
 def _leaves(snapshot: Snapshot, units: Sequence[str]) -> list[Brief]:
     """The finest topics of text units."""
-    known = topics(snapshot).by_id
-    paths = snapshot.by_key("memberships", units, "entity_id", ["path"]).to_pylist()
-    ids = dict.fromkeys(row["path"][-1] for row in paths if row["path"])
-    return [brief(known[id]) for id in ids if id in known]
+    leaves = {path[-1].n: brief(path[-1]) for path in holding(snapshot, units).values() if path}
+    return list(leaves.values())

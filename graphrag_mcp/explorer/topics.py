@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import datetime
 import math
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +18,7 @@ import pyarrow.compute as pc
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.packing.references import render_references
 from graphrag_mcp.query import context, entities, filters
-from graphrag_mcp.store.tables import Snapshot
+from graphrag_mcp.store.tables import Snapshot, once, rows_of
 from graphrag_mcp.text import dates
 from graphrag_mcp.text.terms import lists_of
 
@@ -117,19 +115,9 @@ class Topics:
         return found
 
 
-_known: WeakKeyDictionary[Snapshot, Topics] = WeakKeyDictionary()
-_lock = threading.Lock()
-
-
+@once
 def topics(snapshot: Snapshot) -> Topics:
     """The communities with their places; computed at the first question of a generation."""
-    with _lock:
-        if snapshot not in _known:
-            _known[snapshot] = _made(snapshot)
-        return _known[snapshot]
-
-
-def _made(snapshot: Snapshot) -> Topics:
     names = ["id", "n", "level", "title", "n_text_units", "text_unit_ids"]
     reports = snapshot.rows("reports", "", names)
     communities = snapshot.rows("communities", "", ["id", "parent", "children", "entity_ids"])
@@ -162,6 +150,13 @@ def _made(snapshot: Snapshot) -> Topics:
     if dated:
         found.first_day, found.last_day = dated[0], dated[-1]
     return found
+
+
+def holding(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, list[Topic]]:
+    """The topics that hold each of these entities or text units, the coarsest first."""
+    known = topics(snapshot).by_id
+    paths = rows_of(snapshot.by_key("memberships", ids, "entity_id", ["entity_id", "path"]))
+    return {id: [known[above] for above in path if above in known] for id, path in paths}
 
 
 def _place(found: Topics) -> None:

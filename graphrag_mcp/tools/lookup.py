@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mcp.types import CallToolResult
 
@@ -38,14 +38,14 @@ async def explore_graph(
 
     steps, most = clamp("hops", hops, 1, 4), clamp("max_nodes", max_nodes, 2, 200)
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus, page=True)
-    arguments: dict[str, Any] = {"max_tokens": inner, "kinds": kinds, "direction": direction}
     if "/" in start + goal:  # sample/e1: an id of that corpus
         with telling("explore_graph"):
             corpus, start, goal = federated.ends(start, goal, corpus, desk_of(ctx).app.corpora())
 
     def work(parts: Parts) -> Result:
-        (_, snapshot), wide = parts[0], {"hops": steps, "max_nodes": most}
-        found = explore.explore_graph(snapshot, start, goal, **wide, **arguments)
+        found = explore.explore_graph(
+            parts[0][1], start, goal, hops=steps, max_nodes=most, max_tokens=inner, kinds=kinds, direction=direction
+        )
         if found.truncated and found.start and whole < MOST:
             found.next_call = _rest(found, steps, most, kinds, direction, max_tokens)
         return found
@@ -86,11 +86,18 @@ async def list_documents(
     from graphrag_mcp.query import documents
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    arguments: dict[str, Any] = {"max_tokens": inner, "filters": filters, "query": query, "sort": sort}
-    arguments |= {"by": by, "document": document, "cursor": cursor}
 
     def work(parts: Parts) -> Result:
-        return documents.list_documents(parts[0][1], **arguments)
+        return documents.list_documents(
+            parts[0][1],
+            max_tokens=inner,
+            query=query,
+            filters=filters,
+            sort=sort,
+            by=by,
+            document=document,
+            cursor=cursor,
+        )
 
     return await read(ctx, "list_documents", corpus, work, whole)
 
@@ -107,9 +114,7 @@ async def get_entity(
     from graphrag_mcp.query import federated
 
     inner, whole = budgets(ctx, max_tokens, GIVEN, corpus)
-    arguments: dict[str, Any] = {"max_tokens": inner}
-    arguments |= {"order": order, "other": other}
-    work = partial(federated.get_entity, name=id_or_name, **arguments)
+    work = partial(federated.get_entity, name=id_or_name, max_tokens=inner, order=order, other=other)
     return await read(ctx, "get_entity", corpus, work, whole, [id_or_name])
 
 
@@ -144,18 +149,12 @@ async def get_source(
 
     near = clamp("around", around, 0, 10)
     inner, whole = budgets(ctx, max_tokens, 4000, corpus)
-    if changes:
-        app = desk_of(ctx).app
-
-        def differences(parts: Parts) -> Result:
-            return federated.changes(parts, ids, kept_text(app.settings.notes), max_tokens=inner)
-
-        return await read(ctx, "get_source", corpus, differences, whole, ids)
-    arguments: dict[str, Any] = {"max_tokens": inner, "around": near, "raw": raw, "query": query}
     app, by = desk_of(ctx).app, SUBJECT.get() or contract.who(ctx)
 
     def work(parts: Parts) -> Result:
-        result = federated.get_source(parts, ids, **arguments)
+        if changes:
+            return federated.changes(parts, ids, kept_text(app.settings.notes), max_tokens=inner)
+        result = federated.get_source(parts, ids, max_tokens=inner, around=near, raw=raw, query=query)
         remember(app, parts, result, by)
         return result
 

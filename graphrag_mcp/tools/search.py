@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +19,7 @@ from graphrag_mcp.types import Result
 
 if TYPE_CHECKING:
     from graphrag_mcp.llm.asker import Asker
-    from graphrag_mcp.query.request import AnswerOptions
+    from graphrag_mcp.query.request import Request
     from graphrag_mcp.tools.contract import Parts
 
 # Tokens of a result; for many places or several questions; of a map.
@@ -47,35 +47,21 @@ async def local_search(
     from graphrag_mcp.query.render import Form
     from graphrag_mcp.query.request import Request
 
-    options = _options(answer, instructions)
     default = WIDE if breadth == "sentences" or queries else DEFAULT
     tokens = default if isinstance(max_tokens, contract.NotGiven) else max_tokens
     inner, whole = budgets(ctx, tokens, default, corpus)
-    pieces: list[str] = []
-    request = Request(
-        query,
-        inner,
-        cursor,
-        filters=filters,
-        form=Form(breadth, sort),
-        answer=answer,
-        options=replace(options, on_text=pieces.append),
-        beside=for_notes(ctx, max_tokens),
-    )
-    if queries:
-        if answer:
-            remark("answer is for one question: with queries it was ignored.")
+    beside, form = for_notes(ctx, max_tokens), Form(breadth, sort)
+    request = Request(query, inner, cursor, filters=filters, form=form, answer=answer and not queries, beside=beside)
+    if queries and answer:
+        remark("answer is for one question: with queries it was ignored.")
 
-        def many(parts: Parts) -> Result:
-            return batch.several(parts, [*queries, query], request, _askers(ctx, parts, corpus))
+    def work(parts: Parts, request: Request) -> Result:
+        askers = _askers(ctx, parts, corpus, request.answer)
+        if queries:
+            return batch.several(parts, [*queries, query], request, askers)
+        return local.search(parts, request, askers)
 
-        return await read(ctx, "local_search", corpus, many, whole, ())
-
-    def work(parts: Parts) -> Result:
-        return local.search(parts, request, _askers(ctx, parts, corpus, answer))
-
-    call = read(ctx, "local_search", corpus, work, whole, ())
-    return await (with_progress(ctx, pieces, call) if answer else call)
+    return await _searched(ctx, "local_search", corpus, work, request, instructions, whole)
 
 
 async def global_search(
@@ -93,30 +79,19 @@ async def global_search(
     from graphrag_mcp.query import global_
     from graphrag_mcp.query.request import Request
 
-    options = _options(answer, instructions)
     inner, whole = budgets(ctx, max_tokens, MAP, corpus, page=True)
-    pieces: list[str] = []
-    request = Request(
-        query,
-        inner,
-        cursor,
-        filters=filters,
-        level=clamp("level", level, -1, 99),
-        answer=answer,
-        options=replace(options, on_text=pieces.append),
-        beside=for_notes(ctx, max_tokens),
-    )
+    level, beside = clamp("level", level, -1, 99), for_notes(ctx, max_tokens)
+    request = Request(query, inner, cursor, filters=filters, level=level, answer=answer, beside=beside)
 
-    def work(parts: Parts) -> Result:
+    def work(parts: Parts, request: Request) -> Result:
         several = len(parts) > 1
         askers = {} if several else _askers(ctx, parts, corpus, answer)
         found = global_.search(parts, request, askers)
-        if found.communities and not several:
-            found.view = f"search/{quote(' '.join(query.split())[:2_000], safe='')}"
+        asked = quote(" ".join(query.split())[:2_000], safe="")
+        found.view = "" if several else f"search/{asked}"
         return found
 
-    call = read(ctx, "global_search", corpus, work, whole, ())
-    return await (with_progress(ctx, pieces, call) if answer else call)
+    return await _searched(ctx, "global_search", corpus, work, request, instructions, whole)
 
 
 async def search_text(
@@ -150,13 +125,24 @@ def for_notes(ctx: Ctx, max_tokens: int) -> int:
 # ---- a model's answer -------------------------------------------------------------------------------
 
 
-def _options(answer: bool, instructions: str) -> AnswerOptions:
-    """How a model's answer is to be; a remark where none is asked for."""
+async def _searched(
+    ctx: Ctx,
+    tool: str,
+    corpus: str,
+    work: Callable[[Parts, Request], Result],
+    request: Request,
+    instructions: str,
+    whole: int,
+) -> CallToolResult:
+    """The call of a search; a model's answer goes out as progress while it is written."""
     from graphrag_mcp.query.request import AnswerOptions
 
-    if instructions and not answer:
+    if instructions and not request.answer:
         remark("instructions changed nothing: they are for an answer, asked for with answer=true.")
-    return AnswerOptions(instructions, seconds=ANSWER_SECONDS)
+    pieces: list[str] = []
+    asked = replace(request, options=AnswerOptions(instructions, pieces.append, ANSWER_SECONDS))
+    call = read(ctx, tool, corpus, lambda parts: work(parts, asked), whole, ())
+    return await (with_progress(ctx, pieces, call) if request.answer else call)
 
 
 def _askers(ctx: Ctx, parts: Parts, corpus: str, answer: bool = False) -> dict[str, Asker]:
