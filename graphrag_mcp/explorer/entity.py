@@ -11,7 +11,7 @@ from graphrag_mcp.explorer.citing import LONG, Row, Sources, Statement, left_out
 from graphrag_mcp.explorer.topics import NUMBERED, TITLE, Brief, Named, brief, holding, named
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query import entities, filters
-from graphrag_mcp.query.graph import Path, between, connect, graph_of
+from graphrag_mcp.query.graph import Path, between, connect, graph_of, strongest
 from graphrag_mcp.store.tables import Snapshot
 
 RELATIONS, STATEMENTS, ALIASES = 40, 12, 10  # in the lists of an entity
@@ -75,10 +75,8 @@ def entity(snapshot: Snapshot, n: int) -> Entity:
     Raises NotFound."""
     row = numbered(snapshot, "entities", n, "e")
     id = row["id"]
-    of_it = f"source_id = '{id}' OR target_id = '{id}'"
-    ranked = snapshot.rows("relationships", of_it, ["id", "weight"]).to_pylist()
-    ranked.sort(key=lambda link: (-link["weight"], link["id"]))
-    links = snapshot.served("relationships", [link["id"] for link in ranked[:RELATIONS]])
+    ranked = strongest(snapshot, id)
+    links = snapshot.served("relationships", ranked[:RELATIONS])
     others = [link["target_id"] if link["source_id"] == id else link["source_id"] for link in links]
     neighbours = {other["id"]: other for other in snapshot.served("entities", others, NUMBERED)}
     cited = [sentence["text_unit_id"] for link in [row, *links] for sentence in link["evidence"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context, edited, entities, links, plugin, summaries, timeline, times
 from graphrag_mcp.query.entities import resolve
 from graphrag_mcp.query.explore import candidates, entity_facts, statements
+from graphrag_mcp.query.graph import strongest
 from graphrag_mcp.query.hits import named
 from graphrag_mcp.store.tables import Snapshot, rows_of, values_of
 from graphrag_mcp.text import quote
@@ -84,7 +84,7 @@ def get_entity(
     sections = of.sections(snapshot, row, groups, 3 * RELATED) if of else []
     sections += [Section("Evidence", evidence, 0.3 if of else 0.35), Section("Documents", documents, 0.2)]
     if of is None:
-        related = _relationships(snapshot, row, RELATED)
+        related = statements(snapshot, strongest(snapshot, row["id"])[:RELATED], row["id"])
         sections.append(Section("Relationships", related, 0.35, into="relationships"))
     result = compose(result, sections, budget, intro="\n".join(lines))
     if of is not None:
@@ -158,18 +158,3 @@ def _documents(snapshot: Snapshot, row: Row) -> list[Item]:
         about = f": {written[id]}" if id in written else ""
         items.append(Item(first, f"- [{first}] {dated}{several}{about}"))
     return items
-
-
-def _relationships(snapshot: Snapshot, entity: Row, most: int) -> list[Item]:
-    """The strongest relationships, each with the sentence that says it best. What is linked with
-    everything counts less: weight / (1 + ln of the other's degree)."""
-    id = entity["id"]
-    ends = ["source_id", "target_id"]
-    where = f"source_id = '{id}' OR target_id = '{id}'"
-    light = snapshot.rows("relationships", where, ["id", "weight", *ends]).to_pylist()
-    far = [row["source_id" if row["target_id"] == id else "target_id"] for row in light]
-    degree = dict(rows_of(snapshot.by_key("entities", far, "id", ["id", "degree"])))
-    for row, other in zip(light, far, strict=True):
-        row["strength"] = row["weight"] / (1 + math.log(max(degree.get(other, 1), 1)))
-    light.sort(key=lambda row: (-round(row["strength"], 9), row["id"]))
-    return statements(snapshot, [row["id"] for row in light[:most]], id)

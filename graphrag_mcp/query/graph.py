@@ -93,6 +93,16 @@ def graph_of(snapshot: Snapshot) -> Graph:
         return _graph(snapshot)
 
 
+def strongest(snapshot: Snapshot, id: str) -> list[str]:
+    """The relationships of an entity (content ids), those to its strongest neighbours first."""
+    where = f"source_id = '{id}' OR target_id = '{id}'"
+    rows = list(rows_of(snapshot.rows("relationships", where, ["id", "weight", "source_id", "target_id"])))
+    others = {link: target if source == id else source for link, _, source, target in rows}
+    degree = dict(rows_of(snapshot.by_key("entities", list(others.values()), "id", ["id", "degree"])))
+    strength = {link: weight / (1 + math.log(max(degree.get(others[link], 1), 1))) for link, weight, *_ in rows}
+    return sorted(strength, key=lambda link: (-round(strength[link], 9), link))
+
+
 def between(snapshot: Snapshot, ids: Iterable[str]) -> dict[Pair, Edge]:
     """The relationships among these entities."""
     listed = ", ".join(f"'{id}'" for id in ids) or "''"
