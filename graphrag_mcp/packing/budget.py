@@ -49,9 +49,9 @@ def one_line(text: str, characters: int) -> str:
     return flat if len(flat) <= characters else flat[: characters - 1].rstrip() + "…"
 
 
-def shorten(text: str, budget: int, characters: int = CHARACTERS) -> str:
+def shorten(text: str, budget: int) -> str:
     """The longest run of whole sentences within the budget; at least words of the first."""
-    room = Size(budget, characters)
+    room = Size(budget, CHARACTERS)
     return longest(text, lambda part: Size(count_tokens(part), len(part)).within(room))
 
 

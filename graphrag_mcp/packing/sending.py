@@ -108,9 +108,9 @@ def sent(result: Result, lines: Sequence[str] = ()) -> Size:
     return size(result.model_copy(update={"text": text, "suspicious": flags}))
 
 
-def outgoing(result: Result, below: bool = True) -> int:
-    """The tokens of it, with the footer if `below`."""
-    return sent(result, footer(result) if below else ()).tokens
+def outgoing(result: Result) -> int:
+    """The tokens of it with the footer."""
+    return sent(result, footer(result)).tokens
 
 
 def fits(result: Result, budget: int) -> bool:

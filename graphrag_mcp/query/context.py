@@ -74,14 +74,14 @@ def connections(snapshot: Snapshot, ids: Sequence[str], characters: int) -> list
     return found
 
 
-def of_corpus(corpus: str, item: Item, factor: float = 1.0) -> Item:
+def of_corpus(corpus: str, item: Item) -> Item:
     """The item with ids that name its corpus: at its head, in its citation, and in references that
     are not a source's."""
     id = f"{corpus}/{item.id}"
     text = item.text.replace(item.id, id, 1)
     if item.section != "Sources":
         text = marked(corpus, text)
-    cited = item.citation and placed(corpus, item.citation, factor)
+    cited = item.citation and placed(corpus, item.citation)
     data = dict(item.data or {})
     for key in {"id", "document_id"} & data.keys():
         data[key] = f"{corpus}/{data[key]}"
@@ -238,10 +238,10 @@ _INNER = re.compile(rf"(?<![\w./])({ALIAS})(?![\w/])")
 _MARKED = re.compile(rf"(?<=\[)({ALIAS})(?=\])|(?<=\()({ALIAS})(?=[,)])|(?<=, )({ALIAS})(?=\))")
 
 
-def placed(name: str, place: Citation, factor: float = 1.0) -> Citation:
+def placed(name: str, place: Citation) -> Citation:
     """The citation with ids that name its corpus."""
     ids = {"id": f"{name}/{place.id}", "document_id": f"{name}/{place.document_id}"}
-    return place.model_copy(update=ids | {"score": round(place.score * factor, 3)})
+    return place.model_copy(update=ids)
 
 
 def marked(name: str, text: str) -> str:

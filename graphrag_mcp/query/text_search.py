@@ -84,22 +84,17 @@ def search(corpora: Sequence[local.Corpus], request: Request) -> SearchResult:
         what = "the query is empty"
         raise BadInput(what, 'Give words to find, with exact ones in quotes: "to be or not"')
     result.hint = joined(result.hint, note)
-    found: list[tuple[str, Snapshot, Ranking]] = []
-    literals: list[str] = []
-    nowhere: list[list[str]] = []
+    sources, literals = list[Source](), list[str]()
     for name, snapshot, kept in begun.parts:
         ranking, written, lacking = matches(snapshot, query, kept)
         literals = written or literals
-        found.append((name, snapshot, ranking))
-        nowhere.append(absent(snapshot, query))
+        # A note that holds what stands in quotes is a hit as any other.
+        notes = frozenset[str]() if written else notes_apart(snapshot, ranking.passages)
+        sources.append(Source(snapshot, ranking, name, notes=notes))
         for message in filter(None, (kept.note if kept else "", lacking)):
             result.hint = joined(result.hint, f"In {name}: {message}" if name else message)
-    sources = [
-        # A note that holds what stands in quotes is a hit as any other.
-        Source(snapshot, ranking, name, notes=frozenset() if literals else notes_apart(snapshot, ranking.passages))
-        for name, snapshot, ranking in found
-    ]
-    missing = [word for word in nowhere[0] if all(word in words for words in nowhere)]
+    first, *others = (absent(snapshot, query) for _, snapshot, _ in begun.parts)
+    missing = [word for word in first if all(word in words for words in others)]
     where = "this corpus" if len(begun.parts) == 1 else "these corpora"
     result.hint = joined(result.hint, listed(f"Nowhere in {where}", missing))
     result.coverage["passages"] = sum(len(source.found.passages) for source in sources)
