@@ -115,6 +115,7 @@ def passage_alias(row: Mapping[str, Any]) -> str:
     return f"t{row['n']}" if row["parts"] <= 1 else f"t{row['n']}.{row['part']}"
 
 
+TITLE = 120  # characters of a title that is shown
 LOWEST, HIGHEST = 200, 20_000  # tokens a caller may ask for
 LEAST_TEXT, LEAST_LETTERS = 8, 400  # tokens and characters of text that a cut item has in any case
 LEAST, CUT = 24, 60  # letters of a long title; of a file's name that may be cut
@@ -192,10 +193,8 @@ def fill(sections: Sequence[Section], budget: int | Size, price: Callable[[Item]
                 break
             taken[section.name].append(item)
             room, left = room - size, left - size
-    cut = next((section for section in sections if section.items), None)
-    if cut is None or any(taken.values()):
-        cut = None
-    else:
+    cut = None if any(taken.values()) else next((section for section in sections if section.items), None)
+    if cut is not None:
         taken[cut.name].append(shorten_item(cut.items[0], left, price))
     more = any(section.more or len(taken[section.name]) < len(section.items) for section in sections)
     return Filled(taken, more, cut is not None)
@@ -279,7 +278,7 @@ def source_item(row: Mapping[str, Any], score: float = 0.0, document: str = "", 
     with `lines`."""
     cited = citation(row, score, document, lines)
     uri = one_line(cited.uri, 1_000)  # a file's name may hold a line break
-    title = one_line(cited.title, 120)
+    title = one_line(cited.title, TITLE)
     named = "" if repeats(uri, title) else f"{title} "
     at = f"{uri} {cited.place}" if cited.place else f"{uri}:{row['line_start']}-{row['line_end']}"
     head = f"[{cited.id}] {named}({at})"

@@ -75,14 +75,10 @@ def find(snapshot: Snapshot, question: Question, keep: Keep | None = None) -> Ca
     to its vector, and those of the texts whose summaries hold a term: at most PROPOSED of each."""
     rows = _proposed(snapshot, list(question.terms))
     summarised, first = _summarised(snapshot, question)
-    if more := sorted(set(first).difference(values_of(rows["id"]))):
-        rows = pa.concat_tables([rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)])
-    cosines: dict[str, float] = {}
-    if question.vector:
-        known = values_of(rows["id"])
-        cosines = _near(snapshot, question.vector, known)
-        more = sorted(cosines.keys() - set(known))
-        rows = pa.concat_tables([rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)])
+    proposed = values_of(rows["id"])
+    cosines = _near(snapshot, question.vector, list({*proposed, *first})) if question.vector else {}
+    more = sorted({*first, *cosines}.difference(proposed))
+    rows = pa.concat_tables([rows.select(COLUMNS), snapshot.by_key("passages", more, "id", COLUMNS)])
     found = {candidate.id: candidate for candidate in _read(snapshot, question, rows, cosines, keep, summarised)}
     return Candidates(found, summarised=summarised)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphrag_mcp import plugins
-from graphrag_mcp.packing.budget import citation, located, one_line, repeats
+from graphrag_mcp.packing.budget import TITLE, citation, located, one_line, repeats
 from graphrag_mcp.query import context, note_sources, summaries, times
 from graphrag_mcp.query.candidates import Passage
 from graphrag_mcp.query.rank import Ranking
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 Worth = Mapping[str, float]  # of the terms of a question
 MergedPassages = list[tuple[float, int, Passage]]  # score, number of the corpus, passage
-TITLE = 120  # characters of a title that is shown
 STRONG = 0.6  # share of the best score from which a hit is shown in full (render.py)
 BEGINS = 40  # characters of the opening of a document without a title
 SHORT = 15  # passages of a document that has one summary, so one subject (summaries.CALL)

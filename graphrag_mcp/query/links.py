@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from graphrag_mcp.errors import BadInput
-from graphrag_mcp.packing.budget import Item, Section, citation, one_line
+from graphrag_mcp.packing.budget import TITLE, Item, Section, citation, one_line
 from graphrag_mcp.packing.page import compose, finish
 from graphrag_mcp.query import context
 from graphrag_mcp.query.pages import Pages, documents_of, pages, stem_of
@@ -162,7 +162,7 @@ def explore(
     else:
         number, *others = (found.pages.number[id] for id in documents_of(snapshot, start))
         result.start, title, uri = name[number]
-        head = f"# {one_line(title, 120)} ({result.start}, {uri})\n{counts_of(found, number) or 'No links'}."
+        head = f"# {one_line(title, TITLE)} ({result.start}, {uri})\n{counts_of(found, number) or 'No links'}."
         if others:
             head += f"\nAlso named so: {_first([_bracketed(name[other]) for other in others])}."
         into = found.into(number) if direction != "out" else []

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from graphrag_mcp.packing.budget import one_line, passage_alias
+from graphrag_mcp.packing.budget import TITLE, one_line, passage_alias
 from graphrag_mcp.query import times
 from graphrag_mcp.query.pages import folders, uris_of
 from graphrag_mcp.sources import renames
@@ -132,7 +132,7 @@ def differences(snapshot: Snapshot, document: str, kept: Callable[[citing.Finger
     found = sources(snapshot, document)
     fact = times.documents(snapshot)[document]
     same = dict.fromkeys(source.id for source in found if source.state == "same")
-    head = f"[{fact.alias}] {one_line(fact.title, 120)}: {state(snapshot, document)}."
+    head = f"[{fact.alias}] {one_line(fact.title, TITLE)}: {state(snapshot, document)}."
     blocks = [head + (f" The same: {', '.join(same)}." if same else "")]
     differing = {source.citation.key: source for source in found if source.state != "same"}
     for source in differing.values():
