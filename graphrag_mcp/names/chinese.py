@@ -18,7 +18,6 @@ from graphrag_mcp.text.terms import SIMPLIFY
 _RUN = re.compile(f"[{lex.HAN}][{lex.HAN}A-Za-z0-9·•‧・.-]*+")
 _DOTS = "·•‧・"  # within foreign names
 _SOUND = "".join(sorted(lex.ZH_SOUNDS))
-_SOUNDS_ONLY = re.compile(f"[{_SOUND}]+")
 _DOTTED = re.compile(f"[{_SOUND}]{{1,8}}(?:[{_DOTS}](?:[{_SOUND}]{{1,10}}|[{lex.HAN}]{{1,3}}|[A-Z][A-Za-z.]{{0,20}}))+")
 _LEAD = frozenset("与與和或及成出指在為为以于於由从從至到将將被把是有对對向经經称稱让讓令")
 # Before these heads any word may be the name: 固始/a 站.
@@ -122,7 +121,7 @@ def _repaired(words: list[_Token]) -> list[_Token]:
         surname = last.word in lex.ZH_SURNAMES_TWO or last.word in lex.ZH_SURNAMES
         half = last.word[:2] in lex.ZH_SURNAMES_TWO and len(word) == 1
         begun = half or (surname and last.tag[0] in "njxa")
-        sounds = last.tag + tag == "ans" and _SOUNDS_ONLY.fullmatch(word) is not None
+        sounds = last.tag + tag == "ans" and lex.ZH_SOUNDS.issuperset(word)
         if begun and len(word) < 3 and (loose or sounds) and lex.is_han(word):
             out[-1] = _Token(last.word + word, "nr", last.start, end, False)  # 武田信|玄, 高|德纳
             continue
@@ -144,7 +143,7 @@ def _repaired(words: list[_Token]) -> list[_Token]:
 
 def _one_sound(left: _Token, right: _Token) -> bool:
     """Are these halves of a foreign name that is no known word: 罗迪 + 尼亚, 纳 + 罗斯(海峡)?"""
-    if left.end != right.start or not _SOUNDS_ONLY.fullmatch(left.word + right.word):
+    if left.end != right.start or not lex.ZH_SOUNDS.issuperset(left.word + right.word):
         return False
     if len(left.word) == 1 and left.tag.startswith("nr"):
         return len(right.word) > 1
@@ -233,7 +232,7 @@ def _judged(token: _Token, count: int, short: bool) -> tuple[str, bool] | None:
         derived = len(word) == 3 and not double and _jieba().has_word(word[:2])
         if surname and len(word) <= 3 + double and tag == "nr" and not derived and (not known or len(word) > 2):
             return "person", True
-        return "other", _SOUNDS_ONLY.fullmatch(word) is not None or (not known and count > 1)
+        return "other", lex.ZH_SOUNDS.issuperset(word) or (not known and count > 1)
     if tag == "ns":
         return "location", known or count > 1
     if tag in ("nt", "nz"):

@@ -13,7 +13,6 @@ from graphrag_mcp.text.terms import SIMPLIFY, stop_word
 _KANA = re.compile("[\u3041-\u3096]")
 _KATAKANA = re.compile("[ァ-ヺー]{2,30}(?:[・=＝][ァ-ヺー]{1,30})*")
 _WORD = re.compile(f"[{lex.HAN}]{{2,6}}|[ァ-ヺー]{{2,12}}")
-_HAN_RUN = re.compile(f"[{lex.HAN}]+")
 # ask, point, or stand in any text
 _NO_THING = frozenset("何誰此其今特更既共主次常単急最為様谁这那哪人事时年月日")
 
@@ -29,7 +28,7 @@ def content_words(question: str) -> str:
     """A question without the Chinese words that cannot say what it asks about; any other question as it is."""
     if not lex.HAN_CHARACTER.search(question) or _KANA.search(question):
         return question
-    return f"{_HAN_RUN.sub(' ', question)} {' '.join(chinese.content_words(question))}"
+    return f"{lex.HAN_CHARACTER.sub(' ', question)} {' '.join(chinese.content_words(question))}"
 
 
 def candidates(text: str, short: bool) -> list[Candidate]:
@@ -76,8 +75,7 @@ _ALONE = re.compile(
     f"(?<![{lex.HAN}ァ-ヺー])([{lex.HAN}])(?=[はがをにでへともやの]|から|まで|より|だ|です|(?![ぁ-ゖァ-ヺー{lex.HAN}]))"
 )
 _PARTICLES = "은는이가을를에의도로와과만"
-# those point, ask or deny
-_SYLLABLE = re.compile(f"(?![그이저나너내네제누뭐것수때더또안못몇왜])[가-힣][{_PARTICLES}]")
+_POINTING = "그이저나너내네제누뭐것수때더또안못몇왜"  # these point, ask or deny
 
 
 def alone(question: str) -> list[str]:
@@ -93,6 +91,6 @@ def alone(question: str) -> list[str]:
 
 def other_particles(term: str) -> list[str]:
     """배가, 배를, ... for 배는. Of the syllable alone other words are full."""
-    if not _SYLLABLE.fullmatch(term):
+    if len(term) != 2 or not "가" <= term[0] <= "힣" or term[0] in _POINTING or term[1] not in _PARTICLES:
         return []
     return [term[0] + particle for particle in _PARTICLES if particle != term[1]]

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 from graphrag_mcp.names import lexicon as lex
 
-_DEFINED = re.compile(r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) ([^.;:,\n]{3,90})")
-_BEHIND = re.compile(r" (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b")
+_DEFINED = re.compile(
+    r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) (?P<what>[^.;:,\n]{3,90}?)"
+    r"(?:[.;:,\n]|\Z| (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b)"
+)
 _SPEAKS = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b")  # as a person does
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 
@@ -39,7 +41,7 @@ def kind_of(text: str, start: int, end: int, words: Sequence[str], titled: bool)
 def _by_definition(text: str, end: int) -> str:
     """Marie Curie, a Polish physicist."""
     found = _DEFINED.match(text, end)
-    predicate = _BEHIND.split(found[1], maxsplit=1)[0].split() if found else []
+    predicate = found["what"].split() if found else []
     return noun_type(predicate[-1].lower()) if 0 < len(predicate) <= 6 else ""
 
 

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from graphrag_mcp.text.terms import Patterns, folded, table
+from graphrag_mcp.text.terms import LETTERS, Patterns, folded, table
 
 KEYS = tuple("date created published updated time timestamp".split())  # of metadata
 LINES, HEAD = 6, 100  # first lines of a text, and characters of a line, in which its date is read
 BESIDE = 5  # words beside the date of a title
 _LONGEST = 300  # years of a span; 1500 and 2100 are hours or amounts
-HEADING = re.compile(r"#{1,6}(?=\s)")
 ENTRY = re.compile(r"\s*[-*+•]\s+")  # of a list
 
 _TABLE = table(__file__)
@@ -66,7 +65,6 @@ _SPEAKER = re.compile(rf"(?:{_TIME})?[\s)\]*_]*[-–—]?\s*(?:{_NAME})?[*_)]*[:
 # What every date holds, and every date in figures: found ten times as fast as the forms.
 DIGITS, _PAIR = re.compile(r"\d\d|[一二][〇○零一二三四五六七八九]{3}"), re.compile(r"\d[/-]\d")
 _ENTRY_END = re.compile(r"[\])*_]*(?: ?[:：–—|]| -\s| (?=[^\W\d_a-zß-ÿ]))")
-_WORD = re.compile(r"[^\W\d_]+")
 # "Dive report, 22 August 2021", "Chat of Ida and Omar, 1:15 pm on 1 May, 2023"
 _APART = re.compile(rf"[,;|(\[–—-]\s*(?:{_TIME}\s*(?:on )?)?\Z")
 
@@ -314,7 +312,7 @@ def dated_line(
         return None
     if _APART.search(before) and not after.strip(" *_#)]"):
         return Dated(end, day)
-    words = _WORD.findall(_CLOCK.sub("", f"{before} {after}"))
+    words = LETTERS.findall(_CLOCK.sub("", f"{before} {after}"))
     # Of a script without blanks two letters are a word.
     size = sum(1 if word[0] < "\u2e80" else (len(word) + 1) // 2 for word in words)
     return Dated(end, day) if title and size <= BESIDE else None

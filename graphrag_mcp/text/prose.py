@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence, Set
 from itertools import pairwise
 
 from graphrag_mcp.text.citing import without_fingerprints
-from graphrag_mcp.text.terms import Patterns, is_cjk, table, without_cjk
+from graphrag_mcp.text.terms import LETTERS, Patterns, is_cjk, table, without_cjk
 
 _TABLES = table(__file__)
 _FORMS = Patterns(_TABLES["forms"])
@@ -22,7 +22,6 @@ _MAX_SENTENCE = 1000
 _CLOSERS = "\"'”’»›)\\]}」』）】》〉｝］〕"
 # Every alternative succeeds where it starts, so a run of 100k dots or newlines is read once.
 _END = re.compile(rf"[.!?…‽]++[{_CLOSERS}]*+(?:\[\d{{1,3}}\])*+|[。！？｡।॥؟۔．][!?…。！？｡]*+[{_CLOSERS}]*+|\n\s*+")
-_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -85,7 +84,7 @@ def _stop_ends(text: str, start: int, at: int, end: int) -> bool:
     initial = len(word) == 1 and word.isupper()
     if key in _ENDS["before_number"] and not initial:
         return True
-    following = _LETTERS.match(after)
+    following = LETTERS.match(after)
     first = following[0] if following else ""
     if word.isdecimal() and len(word) <= 2 and first.casefold() in _ENDS["dated"]:
         return False  # a German 3. März

@@ -55,7 +55,7 @@ _FORMS = Patterns(_TABLES["forms"])
 _AROUND = 20  # characters in which a word of another calendar counts
 _SENTENCE = 200  # characters of a sentence that are read for its verb
 _SENTENCE_END = re.compile(r"[.!?。！？，；\n]")  # a comma ends a clause in Chinese
-_TO_DATE = re.compile(r",? (?:the |de[nm] |le |el )?")  # between a weekday and its date
+_TO_DATE = frozenset("the den dem le el".split())  # between a weekday and its date
 # Levels of what dates the lines below: a heading has 1 to 6, the others are below all headings.
 _TURN, _PARAGRAPH, _QUOTE = 7, 8, 9
 _QUARTER = 100  # days up to which the nearest month, or day of a month, is taken
@@ -86,7 +86,7 @@ def expressions(
         head = bisect_right(heads, (match.start, len(text) + 1)) - 1
         if match.interval is None or (head >= 0 and match.start < heads[head][1]):
             continue
-        if match.weekday and after and _TO_DATE.fullmatch(text, match.end, after.start):
+        if match.weekday and after and _TO_DATE.issuperset(text[match.end : after.start].strip(", ").split()):
             continue
         if match.without_year and match.anchor and years:
             # "In 1943 she married. On 3 May she moved." is not of the year of the document.
@@ -111,9 +111,10 @@ def anchors(text: str, document_date: str = "") -> list[Anchor]:
     at, now, body = 0, base, dates.front_matter_end(text)
     for line in text.splitlines(keepends=True):
         code ^= line.startswith(("```", "~~~"))
-        heading = None if code else dates.HEADING.match(line)
-        level = len(heading[0]) if heading else _QUOTE if line[0] == ">" else _TURN
-        dated = None if at < body else dates.dated_line(line, first, bool(heading))
+        marks = len(line) - len(line.lstrip("#"))
+        heading = not code and 0 < marks < _TURN and line[marks : marks + 1].isspace()
+        level = marks if heading else _QUOTE if line[0] == ">" else _TURN
+        dated = None if at < body else dates.dated_line(line, first, heading)
         day = dated.date if dated else dates.without_year(line, now) if now else ""
         if level == _QUOTE and not dated:
             open_ += [(level, None)] * (not quoted)

@@ -59,6 +59,8 @@ class Patterns:
         return pattern
 
 
+LETTERS = re.compile(r"[^\W\d_]+")  # words without signs and figures
+
 _SCRIPTS = Patterns(
     {
         "cjk": f"[{_CJK}]",
