@@ -85,6 +85,16 @@ def nouns(text: str) -> Iterator[str]:
                 yield text[token.start : token.end]
 
 
+def without_longer_words(text: str, form: str) -> str:
+    """The text with blanks in place of the words of the word list that hold a form and more: 俄罗斯 for 罗斯."""
+    simplified = form.translate(SIMPLIFY)
+    for run in _tokens(text):
+        for word, _, start, end, known in run:
+            if known and simplified in word and simplified != word:
+                text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
 def content_words(text: str) -> Iterator[str]:
     """Words of a question that may say what it asks about: nouns, names, and other words of two characters or more
     that are nouns, verbs, adjectives or set phrases."""

@@ -12,7 +12,8 @@ _DEFINED = re.compile(
     r"(?: \([^()\n]{0,90}\))?(?:,? (?:is|was|are|were)|,) (?:an?|the|one of the) (?P<what>[^.;:,\n]{3,90}?)"
     r"(?:[.;:,\n]|\Z| (?:in|of|by|for|who|that|which|from|to|as|on|at|with|but|than|and)\b)"
 )
-_SPEAKS = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b")  # as a person does
+# A person speaks, or does something in the past.
+_SPEAKS, _ACTED = re.compile(r",? who\b| (?:said|says|told|wrote|thinks|believes)\b"), re.compile(r" [a-z]+ed\b")
 _STOP = re.compile(r"[,.;:)!?\n]|\Z| (?:and|on|in|for|the|an?)\b")
 
 
@@ -63,9 +64,11 @@ def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str
     last = (words_before(text, start) or [""])[-1]
     if kind := noun_type(last):
         return kind if kind != "location" else ""  # the film Titanic
-    if 1 < len(words) < 4 and (last == "said" or _SPEAKS.match(text, end)):
-        return "person"
-    if last == "by" and 1 < len(words) < 4 and not any(lex.ordinary(word.lower()) for word in words):
-        return "person"  # directed by Raoul Walsh
+    if 1 < len(words) < 4:
+        if last == "said" or _SPEAKS.match(text, end):
+            return "person"
+        # of "by" and a verb only rare words are a person's name: directed by Raoul Walsh, Clara Whitlock opened
+        if (last == "by" or _ACTED.match(text, end)) and not any(lex.ordinary(word.lower()) for word in words):
+            return "person"
     place = len(words) < 3 and last.lower() in lex.PLACE_PREPOSITIONS
     return "location" if place and _STOP.match(text, end) else ""

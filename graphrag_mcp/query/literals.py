@@ -10,6 +10,8 @@ import unicodedata
 from dataclasses import dataclass
 
 from graphrag_mcp.errors import BadInput
+from graphrag_mcp.names import chinese
+from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.terms import SIMPLIFY, is_cjk, unwrapped
 
 WORDS = 4  # of an alternative without quotation marks: more are a sentence
@@ -139,8 +141,11 @@ def stands_in(text: str, form: str, whole: bool = False) -> bool:
     return False
 
 
-def is_word(text: str, name: str, cased: bool = True) -> bool:
-    """Does the name stand in the text as whole words, in the case it is written in unless not `cased`?"""
-    if not cased:
-        return stands_in(plain(text), plain(name), whole=True)
-    return stands_in(" ".join(text.split()), name, whole=True)
+def names(text: str, form: str, whole: bool = False) -> bool:
+    """Does a text that is known to name an entity name it here, by one of its forms? An everyday word has its letters
+    as written (US is not `us`), any other form in any case; a Chinese one is no part of a longer word (罗斯 of 俄罗斯)."""
+    if not ordinary(form.lower()):
+        text, form = plain(text), plain(form)
+    if is_cjk(form[:1] or " ") and form in text:
+        text = chinese.without_longer_words(text, form)
+    return stands_in(" ".join(text.split()), form, whole)

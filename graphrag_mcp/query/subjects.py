@@ -98,7 +98,7 @@ def _naming(part: Part, entity: Mapping[str, Any]) -> Found:
     passage: dict[str, str] = {}
     # A passage with the name in its text says more of it than one that the index knows to speak of it.
     for row in text_search.naming(snapshot, forms, kept):
-        if any(literals.is_word(row["text"], form, " " not in form) for form in forms):
+        if any(literals.names(row["text"], form, whole=True) for form in forms):
             passage.setdefault(row["document_id"], row["id"])
     for row in rows:
         if not known.isdisjoint(row["entity_ids"]):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphrag_mcp.packing.budget import Item, citation, one_line
 from graphrag_mcp.query import context, local, note_sources, times
 from graphrag_mcp.query.entities import name_ids
-from graphrag_mcp.query.literals import plain, stands_in
+from graphrag_mcp.query.literals import names
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.prose import sentences
@@ -42,9 +42,8 @@ class Statement(NamedTuple):
     own: bool
 
     def names(self, forms: Sequence[str]) -> bool:
-        """Does it have one of these names? A name of one word has its letters as written: US is not `us`."""
-        lower = plain(self.line)
-        return any(stands_in(lower, plain(form)) if " " in form else stands_in(self.line, form) for form in forms)
+        """Does it have one of these names?"""
+        return any(names(self.line, form) for form in forms)
 
 
 def of(snapshot: Snapshot, entities: Sequence[Row], room: int) -> tuple[list[Item], str, str]:

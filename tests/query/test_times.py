@@ -13,6 +13,7 @@ from graphrag_mcp.doctor import generations
 from graphrag_mcp.errors import BadInput, NotFound
 from graphrag_mcp.explorer import history
 from graphrag_mcp.index.pipeline import index_documents
+from graphrag_mcp.query import literals
 from graphrag_mcp.query.documents import list_documents
 from graphrag_mcp.query.entity import get_entity
 from graphrag_mcp.query.local import local_search
@@ -144,6 +145,19 @@ def test_a_timeline_of_two_holds_only_what_names_both(jobs: Snapshot) -> None:
     text = get_entity(jobs, "Ida Holm", other="Pelle Krans").text
     assert "met Pelle Krans" in text and "Norrland" not in text
     assert get_entity(jobs, "Ida Holm", other="Qqq Zzz").state == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "form", "named"),
+    [
+        ("The pump of Helix ran.", "HELIX", True), ("The helix was sold.", "HELIX", True), ("They told us all.", "US", False), ("The US left.", "US", True),
+        ("俄罗斯的船来了。", "罗斯", False), ("罗斯和俄罗斯的船来了。", "罗斯", True), ("IDA HOLM left.", "Ida Holm", True), ("Pelled fruit.", "Pelle Krans", False),
+    ],
+)  # fmt: skip
+def test_a_sentence_names_an_entity_by_whole_words_in_any_case_but_everyday_words_as_written(
+    sentence: str, form: str, named: bool
+) -> None:
+    assert literals.names(sentence, form) == named
 
 
 def test_a_timeline_of_a_filter_and_a_question(jobs: Snapshot) -> None:
