@@ -64,6 +64,8 @@ def mbox(data: bytes, suffix: str) -> Iterator[Piece | Attachment | NotRead]:
         raise ReadError("it is damaged, or no mailbox: no mail begins in it")
     if len(starts) > MAILS:
         raise ReadError(f"it holds over {MAILS:,} mails. Split it")
+    if data[: starts[0].start()].strip():  # the rest of a mail whose beginning was cut off
+        yield NotRead("", "what stands before its first mail")
     ends = [match.start() for match in starts[1:]] + [len(data)]
     mails: list[Mail | NotRead] = []
     for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1):

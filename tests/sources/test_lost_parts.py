@@ -132,6 +132,12 @@ def test_what_stands_in_very_many_tables_of_word_is_read_or_named(levels: int, l
     assert [part.reason[:21] for part in not_read] == ["a part of its text: i"] * lost
 
 
+def test_what_stands_before_the_first_mail_of_a_box_is_named() -> None:
+    box = b"From x Mon Jan  6 10:00:00 2025\n" + mail(WORDS)
+    assert read(b"\n" + box, "mbox") == read(box, "mbox")
+    assert read(b"the end of a mail.\n\n" + box, "mbox")[1] == [NotRead("", "what stands before its first mail")]
+
+
 def test_mails_of_outlook_in_mails_are_read_to_a_depth_and_the_next_is_named() -> None:
     inside: ole.Tree = ole.mail_tree(p0037="Mail 6", p1000="The core.")
     for level in range(5, 0, -1):
