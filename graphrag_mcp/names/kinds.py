@@ -53,15 +53,14 @@ def noun_type(noun: str) -> str:
     return kind or ("person" if len(noun) > 5 and noun.endswith(("ist", "ician")) else "")
 
 
-def words_before(text: str, at: int) -> list[str]:
-    """The words in the 28 characters before an offset, if a blank (and opening marks) separate them
-    from it; else []."""
+def word_before(text: str, at: int) -> str:
+    """The word in the 28 characters before an offset, if a blank (and opening marks) separate it from that; else ""."""
     before = text[max(0, at - 28) : at].rstrip("\"“‘'(*_`[")
-    return before.split() if before[-1:].isspace() else []
+    return before.split()[-1] if before[-1:].isspace() and before.strip() else ""
 
 
 def _by_neighbours(text: str, start: int, end: int, words: Sequence[str]) -> str:
-    last = (words_before(text, start) or [""])[-1]
+    last = word_before(text, start)
     if kind := noun_type(last):
         return kind if kind != "location" else ""  # the film Titanic
     if 1 < len(words) < 4:

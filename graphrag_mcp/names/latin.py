@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from graphrag_mcp.names import lexicon as lex
 from graphrag_mcp.names.german import DECLINED
 from graphrag_mcp.names.german import nouns as nouns_of
-from graphrag_mcp.names.kinds import by_form, kind_of, words_before
+from graphrag_mcp.names.kinds import by_form, kind_of
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.names.phrases import Language, Phrase, Phrases
 from graphrag_mcp.text.terms import LANGUAGES, LEGAL_FORMS, LOWER, STOP_WORDS, WORD
@@ -58,8 +58,7 @@ class Evidence:
     def _count(self, phrase: Phrase) -> None:
         form = phrase.form
         self.all[form] += 1
-        before = words_before(self.text, phrase.start)
-        self.counted[form] += bool(before) and _COUNT.fullmatch(before[-1]) is not None
+        self.counted[form] += _COUNT.fullmatch(phrase.before) is not None
         if not phrase.prose:
             return
         if phrase.opening:
@@ -68,8 +67,10 @@ class Evidence:
                 rest = " ".join(phrase.words[1:])
                 self.inside[rest] += 1  # In York
                 self.all[rest] += 1
+        elif phrase.before in lex.INDEFINITE_ARTICLES:
+            self.one_of[form] += 1
         else:
-            {"the": self.led, "a": self.one_of}.get(phrase.article, self.inside)[form] += 1
+            (self.led if phrase.before in lex.ARTICLES else self.inside)[form] += 1
 
     def without_opener(self, phrase: Phrase) -> Phrase | None:
         """The name without a word that only opens its sentence: one of grammar (In York, Did James), or an

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import noun_type, words_before
+from graphrag_mcp.names.kinds import noun_type, word_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.spans import Candidate
 from graphrag_mcp.text.terms import Patterns, stop_word, table
@@ -29,8 +29,7 @@ def quoted(text: str, question: bool) -> Iterator[Candidate]:
             if len(form) <= 16 and not any(sign in form for sign in "，。！？；,!?"):
                 yield start, end, "other", question
         elif _reads_as_name(form):
-            before = words_before(text, start)
-            is_work = bool(before) and noun_type(before[-1]) == "content"
+            is_work = noun_type(word_before(text, start)) == "content"
             end -= form[-1] in ".,;:"
             yield start, end, "content" if is_work else "other", True
 

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from graphrag_mcp.names import lexicon as lex
-from graphrag_mcp.names.kinds import words_before
+from graphrag_mcp.names.kinds import word_before
 from graphrag_mcp.names.lexicon import ordinary
 from graphrag_mcp.text.terms import LOWER, STOP_WORDS, UPPER, WORD
 
@@ -46,8 +46,8 @@ class Language:
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """A capitalised phrase, or a part of one. `opening`: a sentence, a heading or a quotation begins
-    with it. `titled`: a title stands before it. `prose`: it stands in a sentence. `article`: "the"
-    or "a", whatever the language, if an article stands before it."""
+    with it. `titled`: a title stands before it. `prose`: it stands in a sentence. `before`: the word before it in
+    lower case, "" for none."""
 
     start: int
     end: int
@@ -55,7 +55,7 @@ class Phrase:
     opening: bool
     titled: bool
     prose: bool
-    article: str = ""
+    before: str = ""
 
     @property
     def form(self) -> str:
@@ -105,19 +105,17 @@ class Phrases:
 
     def _is_date(self, piece: re.Match[str]) -> bool:
         """Is the word a month or a day of the week behind a number, or a word such as "on"?"""
-        before = (words_before(self.text, piece.start()) or [""])[-1].lower()
+        before = word_before(self.text, piece.start()).lower()
         return piece[0].lower() in lex.MONTHS and (before in lex.BEFORE_DATES or before[:1].isdigit())
 
     def _phrase(self, run: list[re.Match[str]]) -> Phrase | None:
         """The phrase of a run of words: without the titles before it, and without what is glued to its last
         word."""
         run = run[run[0][0].isdigit() :]  # By 1957 Calloway
-        if not run:
-            return None
         titles = self._titles(run)
-        opening = not titles and _opens(self.text, run[0].start())
+        opening = not titles and bool(run) and _opens(self.text, run[0].start())
         run = run[titles:]
-        if not run or len(run) > _LONGEST:
+        if not 0 < len(run) <= _LONGEST:
             return None
         words, start, end = [piece[0] for piece in run], run[0].start(), run[-1].end()
         suffix = _SUFFIX.search(words[-1])
@@ -127,10 +125,8 @@ class Phrases:
             start, words[0] = start + 2, words[0][2:]  # L'Université
         if not words[0] or not words[-1]:
             return None
-        before = (words_before(self.text, start) or [""])[-1].lower()
-        article = "the" if before in lex.ARTICLES else ""
-        article = "a" if before in lex.INDEFINITE_ARTICLES else article
-        return Phrase(start, end, words, opening, bool(titles), self._is_prose(start), article)
+        before = word_before(self.text, start).lower()
+        return Phrase(start, end, words, opening, bool(titles), self._is_prose(start), before)
 
     def _titles(self, run: list[re.Match[str]]) -> int:
         """How many words stand before the name as titles (Tory Shadow Chancellor Oliver Letwin)."""
