@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from graphrag_mcp.cli.output import app_of, parts_of, say, settings_of, show, snapshot_of
-from graphrag_mcp.errors import BadInput, NotFound
+from graphrag_mcp.errors import BadInput
 from graphrag_mcp.text.terms import counted
 from graphrag_mcp.trust import fencing
 from graphrag_mcp.types import Result
@@ -85,23 +85,16 @@ def _page(options: argparse.Namespace) -> int:
 
 def drift(options: argparse.Namespace) -> int:
     """Show a DRIFT session as a tree, as JSON or as a chart; without a session list all."""
-    from graphrag_mcp.query.drift import Drift
-    from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.query.drift_view import export
     from graphrag_mcp.query.federated import wanted
-    from graphrag_mcp.store import sessions
+    from graphrag_mcp.tools.drift import session_of
 
     app = app_of(options)
     if not options.session:
         names = wanted(options.corpus, app.corpora()) or [options.corpus]
         corpora = [app.corpus_for_reading(name) for name in names if name]
         return _listed(options, app.home / "drift", corpora)
-    path = app.drift_path(options.session)
-    walk = Walk(sessions.read(path))
-    if not walk.header:
-        what = f"there is no session {options.session[:60]!r}"
-        raise NotFound(what, "Call graphrag-mcp drift for those there are")
-    session = Drift(app.snapshot(walk.header["corpus"]), path)
+    session, _ = session_of(app, options.session)
     if options.json:
         return say(options, json.loads(export(session, "json")))
     return show(options, Result(text=export(session, options.format)))
@@ -110,13 +103,11 @@ def drift(options: argparse.Namespace) -> int:
 def _listed(options: argparse.Namespace, folder: Path, corpora: Sequence[str]) -> int:
     """The sessions of a home, the one touched last first; those of `corpora`, where any are named."""
     from graphrag_mcp.packing.budget import one_line
-    from graphrag_mcp.query.drift_state import Walk
-    from graphrag_mcp.store import sessions
+    from graphrag_mcp.query.drift_state import listed
 
-    walks = {path.stem: Walk(sessions.read(path)) for path in sessions.listing(folder)}
     rows, lines = [], []
-    for name, walk in walks.items():
-        if not walk.header or (corpora and walk.header["corpus"] not in corpora):
+    for name, walk in listed(folder):
+        if corpora and walk.header["corpus"] not in corpora:
             continue
         row = {"session": name, "corpus": walk.header["corpus"], "question": walk.header["query"]}
         row |= {"answered": len(walk.with_status("answered")), "nodes": len(walk.graph)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import TypedDict
 
@@ -10,7 +11,7 @@ from graphrag_mcp.errors import NotFound
 from graphrag_mcp.explorer.citing import Cite, whole
 from graphrag_mcp.packing.budget import one_line
 from graphrag_mcp.query.drift import marked, references
-from graphrag_mcp.query.drift_state import Walk, cited_aliases
+from graphrag_mcp.query.drift_state import Walk, cited_aliases, listed
 from graphrag_mcp.store import sessions
 from graphrag_mcp.store.tables import Snapshot
 from graphrag_mcp.types import Citation
@@ -55,21 +56,19 @@ class Session(TypedDict):
 
 def listed_sessions(snapshot: Snapshot, folder: Path) -> dict[str, list[Listed]]:
     """The sessions on this corpus, the one touched last first."""
-    found: list[Listed] = []
-    for path in sessions.listing(folder)[:SESSIONS]:
-        walk = Walk(sessions.read(path))
-        if walk.header.get("corpus") == snapshot.manifest.corpus:
-            found.append(
-                {
-                    "id": path.stem,
-                    "query": one_line(walk.header["query"], 300),
-                    "answered": len(walk.with_status("answered")),
-                    "open": len(walk.with_status("open")),
-                    "frontier": len(walk.with_status("frontier")),
-                    "pruned": len(walk.with_status("pruned")),
-                    "dropped": len(walk.with_status("dropped")),
-                }
-            )
+    found: list[Listed] = [
+        {
+            "id": id,
+            "query": one_line(walk.header["query"], 300),
+            "answered": len(walk.with_status("answered")),
+            "open": len(walk.with_status("open")),
+            "frontier": len(walk.with_status("frontier")),
+            "pruned": len(walk.with_status("pruned")),
+            "dropped": len(walk.with_status("dropped")),
+        }
+        for id, walk in islice(listed(folder), SESSIONS)
+        if walk.header["corpus"] == snapshot.manifest.corpus
+    ]
     return {"sessions": found}
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graphrag_mcp.store import sessions
 from graphrag_mcp.store.stored import Count, Finite, Open, shaped
 from graphrag_mcp.text.terms import content_id, normalise_name, query_terms
 
@@ -183,6 +185,13 @@ class Walk:
     def budget_left(self) -> int:
         """How many more nodes may be opened."""
         return max(0, self.header["max_nodes"] - len(self.with_status("open", "answered")))
+
+
+def listed(folder: Path) -> Iterator[tuple[str, Walk]]:
+    """The sessions in a folder by id, the one touched last first."""
+    for path in sessions.listing(folder):
+        if (walk := Walk(sessions.read(path))).header:
+            yield path.stem, walk
 
 
 def _added(account: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

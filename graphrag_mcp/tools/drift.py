@@ -139,11 +139,11 @@ async def drift_finish(
 def session_of(app: App, session_id: str, max_tokens: int = 3000) -> tuple[Drift, str]:
     """The session on the newest generation of the corpus that it began in, and that corpus."""
     from graphrag_mcp.query.drift import Drift
+    from graphrag_mcp.query.drift_state import Walk
     from graphrag_mcp.store import sessions
 
     path = app.drift_path(session_id.strip())
-    begun = (event.get("corpus", "") for event in sessions.read(path) if event.get("op") == "start")
-    corpus = str(next(begun, ""))
+    corpus = Walk(sessions.read(path)).header.get("corpus", "")
     if not corpus:
         what = f"there is no DRIFT session {session_id[:60]!r}"
         raise NotFound(what, 'Start one with drift_search(query="...")')
