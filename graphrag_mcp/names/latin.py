@@ -111,8 +111,11 @@ class Evidence:
             return True  # McDonald, MySQL
         usual = ordinary(low)
         if german:
+            parts = word.split("-")  # Baden-Württemberg; not Internet-Anschluss, nor WLAN-Nutzung
+            if parts[1:] and any(ordinary(part.lower()) or not part.istitle() for part in parts):
+                return False
             shown = inside + (self.subject[word] > 1) > 1  # Außerdem opens sentences alone
-            return shown and phrase.prose and self.language.nouns.isdisjoint((word, word.rpartition("-")[2]))
+            return shown and phrase.prose and self.language.nouns.isdisjoint((word, parts[-1]))
         if not inside + led + one_of:  # it opens sentences or stands in headings only
             return None if usual or self.lower[low] else self.subject[word] > 1
         if usual and inside < 2 and not kind:
