@@ -45,11 +45,15 @@ def write(run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: dict
     previous: Batch | None = None
     if run.models.extract is not None:
         run.models.asker.warm()
-    for batch in _batches(run, plan, request, work, numbers):
+    batches = _batches(run, plan, request, work, numbers)
+    while True:
+        with run.stage("documents"):
+            batch = next(batches, None)
+        if batch is None:
+            return previous
         if previous is not None:
             documents.commit_batch(run, plan.found.sources, previous, numbers)
         previous = batch
-    return previous
 
 
 def _batches(run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: dict[str, int]) -> Iterator[Batch]:
@@ -75,13 +79,11 @@ def _batches(run: Run, plan: Plan, request: IndexRequest, work: Work, numbers: d
         imported = run.imports.of(document) if run.imports else None
         before = Before()
         if known is not None:
-            with run.stage("merge"):
-                rederive = work.rederive or imported is not None or _was_note(run, known["id"])
-                before = _before(run, known, rederive)
+            rederive = work.rederive or imported is not None or _was_note(run, known["id"])
+            before = _before(run, known, rederive)
             batch.gone.add(known["id"])
-        with run.stage("extract"):
-            rows = derived or derive(document, params, before, imported, run.check)
-            assign_numbers(rows, before, numbers)
+        rows = derived or derive(document, params, before, imported, run.check)
+        assign_numbers(rows, before, numbers)
         if known is None:
             there.add(edit.uri)
             if edit.uri == document.file:
@@ -149,12 +151,8 @@ def _derived(run: Run, plan: Plan, edits: Iterator[Edit], total: int) -> Iterato
         """What an executor is given: as much ahead as cannot reach the limit of text units, so that
         the call ends with the same document whatever the engine."""
         nonlocal ahead
-        while True:
-            if waiting and plan.quota.text_units + ahead >= plan.quota.settings.max_text_units:
-                return
-            with run.stage("read"):
-                edit = next(edits, None)
-            if edit is None:
+        while not waiting or plan.quota.text_units + ahead < plan.quota.settings.max_text_units:
+            if (edit := next(edits, None)) is None:
                 return
             document = edit.document if edit.what != "relog" else None
             units = most_units(document.text, params) if document else 0
@@ -168,11 +166,7 @@ def _derived(run: Run, plan: Plan, edits: Iterator[Edit], total: int) -> Iterato
             edit, units = waiting.popleft()
             ahead -= units
             yield edit, derived
-    while True:
-        with run.stage("read"):
-            edit = next(edits, None)
-        if edit is None:
-            return
+    for edit in edits:
         yield edit, None
 
 

@@ -105,8 +105,10 @@ class Phrases:
 
     def _is_date(self, piece: re.Match[str]) -> bool:
         """Is the word a month or a day of the week behind a number, or a word such as "on"?"""
+        if piece[0].lower() not in lex.MONTHS:
+            return False
         before = word_before(self.text, piece.start()).lower()
-        return piece[0].lower() in lex.MONTHS and (before in lex.BEFORE_DATES or before[:1].isdigit())
+        return before in lex.BEFORE_DATES or before[:1].isdigit()
 
     def _phrase(self, run: list[re.Match[str]]) -> Phrase | None:
         """The phrase of a run of words: without the titles before it, and without what is glued to its last

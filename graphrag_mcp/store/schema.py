@@ -131,12 +131,11 @@ def check_values(table: pa.Table) -> pa.Array:
             _take_apart(column, np.arange(batch.num_rows + 1), True, numbers, pieces)
         width = 8 * len(numbers)
         fixed = memoryview(np.stack(numbers, axis=1).tobytes())
-        for row in range(batch.num_rows):
-            crc = zlib.crc32(fixed[row * width : (row + 1) * width])
-            for data, ends in pieces:
-                if ends[row] != ends[row + 1]:
-                    crc = zlib.crc32(data[ends[row] : ends[row + 1]], crc)
-            values.append(crc)
+        checks = [zlib.crc32(fixed[at : at + width]) for at in range(0, len(fixed), width)]
+        for data, ends in pieces:
+            parts = zip(checks, ends, ends[1:], strict=False)
+            checks = [check if start == end else zlib.crc32(data[start:end], check) for check, start, end in parts]
+        values += checks
     return pa.array(values, pa.int64())
 
 

@@ -47,7 +47,8 @@ def collect(unit_id: str, text: str, core: int, names: Mapping[str, str] | None 
     every, summarised = corrected(found, core_text, names or {})
     silent = _silent(core_text, spans, every)
     groups = lists_of((mention[0], mention) for mention in every)
-    named = [_group(unit_id, group, spans, silent, core) for group in groups.values()]
+    starts = [start for start, _ in spans]
+    named = [_group(unit_id, group, spans, starts, silent, core) for group in groups.values()]
     for name in named:
         name.by = SUMMARY if name.key in summarised else ""
     # 1,000 characters may hold more names than `mentions` gives of them: that is told as well
@@ -91,11 +92,16 @@ def _outermost(names: Iterable[Mention]) -> Iterable[Mention]:
 
 
 def _group(
-    unit_id: str, found: Sequence[Mention], spans: Sequence[tuple[int, int]], silent: set[int], core: int
+    unit_id: str,
+    found: Sequence[Mention],
+    spans: Sequence[tuple[int, int]],
+    starts: Sequence[int],
+    silent: set[int],
+    core: int,
 ) -> Named:
-    """All mentions of a name in one unit; they have one type, one strength and one alias."""
+    """All mentions of a name in one unit; they have one type, one strength and one alias. `starts`: where the
+    sentences `spans` begin."""
     flat: list[int] = []
-    starts = [start for start, _ in spans]
     for mention in found:
         at = max(0, bisect_right(starts, mention[4]) - 1)
         start, end = mention[4:6] if at in silent or not spans else spans[at]
