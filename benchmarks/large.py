@@ -130,9 +130,7 @@ def searches(home: Path, folder: Path, count: int) -> None:
 
 
 def update(command: list[str], home: Path, named: str) -> tuple[float, float, int]:
-    """CPU seconds of one update without clustering and start, those of clustering, and the bytes
-    that it wrote.
-    """
+    """CPU seconds of one update without clustering, those of clustering, and the bytes that it wrote."""
     before = bytes_in(home)
     result, cpu, wall, _ = run(command)
     written: Counter[str] = Counter()
@@ -141,9 +139,9 @@ def update(command: list[str], home: Path, named: str) -> tuple[float, float, in
             parts = path.relative_to(home).parts[2:]
             written[parts[1] if parts[0] == "tables" else "beside the tables"] += size
     stages = result["seconds"]
-    own = sum(value for stage, value in stages.items() if stage not in ("start", "communities"))
+    own = sum(value for stage, value in stages.items() if stage != "communities")
     most = ", ".join(f"{name} {size / 1e6:.2f}" for name, size in written.most_common(3))
-    apart = f"apart from clustering {stages['communities']:.2f} and start {stages['start']:.2f}"
+    apart = f"apart from clustering {stages['communities']:.2f}"
     print(f"  update of 5, {named}: {own:.2f} s CPU, {apart}; {stages}; process {cpu:.1f}, {wall:.1f} s wall")
     print(f"    {written.total() / 1e6:.2f} MB written, of it {most}")
     assert result["counts"]["changed"] == 5, result

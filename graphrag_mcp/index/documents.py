@@ -24,7 +24,7 @@ from graphrag_mcp.index.run import Row, Run, commit_draft
 from graphrag_mcp.sources.document import Document
 from graphrag_mcp.store.schema import DOCUMENT_LOG, TABLES
 from graphrag_mcp.store.segments import DOCUMENTS, append
-from graphrag_mcp.store.tables import Change, Snapshot, notes_of, rows_of, values_of
+from graphrag_mcp.store.tables import Change, Snapshot, notes_of, values_of
 from graphrag_mcp.text.terms import content_id
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Batch:
         context = Context(document.uri, document.title, document.text, document.metadata)
         starts = {row["id"]: row["char_start"] for row in rows.units}
         for id, unit in rows.fresh.items():
-            reading = begin(run.models.reader, document.uri, unit, context.line(starts[id]))
+            reading = begin(run.models.asker, run.models.extract, document.uri, unit, context.line(starts[id]))
             if reading is None:
                 self.unread[id] = document.uri
             else:
@@ -102,9 +102,7 @@ def commit_batch(
             if rows or name in gone or name in run.draft.tables:
                 removed = gone.get(name, batch.gone)
                 changes[name] = Change(sorted(removed), graph_to_table(name, rows))
-        if snapshot is not None and _with_rows(snapshot, "summaries", batch.gone):
-            changes["summaries"] = Change(sorted(batch.gone))
-            moved["summarised"] -= len(summarised(snapshot, sorted(batch.gone)))
+        changes |= _without_summaries(snapshot, batch.gone, moved)
         run.write(changes)
         del term_change, changes
     if last and topics and run.imports is None:  # an import groups texts by what they name
@@ -143,12 +141,14 @@ def _merged(
     if batch.readings or batch.unread:
         from graphrag_mcp.index.units import settle
 
-        read = settle(run.models.reader, batch.readings, batch.fresh, batch.unread, run.take)
+        read = settle(run.models.asker, batch.readings, batch.fresh, batch.unread, run.take)
     run.losses += read["losses"]
     units = gone_units | batch.fresh.keys()
     of_batch = set(gone_units)
     linked = _linked(run, snapshot, batch, gone_units, last)
-    linked |= _summarised_again(snapshot, batch, gone_units - of_batch, moved)
+    # The summaries of a document whose text units have new links are read again from the reply cache, and correct
+    # the names again (summarised.py).
+    linked |= _without_summaries(snapshot, _documents_of(snapshot, gone_units - of_batch) - batch.gone, moved)
     merged = merge(snapshot, gone_units, batch.fresh, numbers, run.edits)
     batch.fresh = {}
     moved.update(entities=merged.entities, relationships=merged.relationships)
@@ -188,35 +188,25 @@ def _linked(run: Run, snapshot: Snapshot | None, batch: Batch, gone_units: set[s
     return changes
 
 
-def _summarised_again(
-    snapshot: Snapshot | None, batch: Batch, units: set[str], moved: Counter[str]
-) -> dict[str, Change]:
-    """The changes that drop the summaries of documents whose text units have new links. The summaries are
-    read again from the reply cache, and correct the names again (summarised.py)."""
+def _documents_of(snapshot: Snapshot | None, units: set[str]) -> set[str]:
+    """The documents of these stored text units."""
     if snapshot is None or not units:
+        return set()
+    return {*values_of(snapshot.by_key("text_units", sorted(units), "id", ["document_id"])["document_id"])}
+
+
+def _without_summaries(snapshot: Snapshot | None, documents: set[str], moved: Counter[str]) -> dict[str, Change]:
+    """The change that drops the summaries of these documents; none where they have none, since a table of which
+    nothing is deleted has another version too, by which all topics would be stale. `moved` is advanced."""
+    if snapshot is None or not documents:
         return {}
-    rows = snapshot.by_key("text_units", sorted(units), "id", ["document_id"])
-    again = {*values_of(rows["document_id"])} - batch.gone
-    if not _with_rows(snapshot, "summaries", again):
-        return {}
-    moved["summarised"] -= len(summarised(snapshot, sorted(again)))
-    return {"summaries": Change(sorted(again))}
+    rows = snapshot.by_key("summaries", sorted(documents), "document_id", ["document_id", "place"])
+    moved["summarised"] -= sum(place == 0 for place in values_of(rows["place"]))
+    return {"summaries": Change(sorted(documents))} if rows.num_rows else {}
 
 
 def _ids_of(rows: Sequence[Row]) -> str:
     return content_id(*sorted(row["id"] for row in rows))
-
-
-def _with_rows(snapshot: Snapshot, table: str, documents: set[str]) -> bool:
-    """Has the table rows of these documents? A table of which nothing is deleted has another version
-    too, by which all topics would be stale."""
-    return bool(snapshot.by_key(table, sorted(documents), "document_id", ["document_id"]).num_rows)
-
-
-def summarised(snapshot: Snapshot, documents: Sequence[str]) -> set[str]:
-    """Those of these documents that have a summary of their whole text."""
-    rows = snapshot.by_key("summaries", list(documents), "document_id", ["document_id", "place"])
-    return {id for id, place in rows_of(rows) if place == 0}
 
 
 def _replaced(snapshot: Snapshot | None, documents: set[str]) -> tuple[list[str], dict[str, Row]]:

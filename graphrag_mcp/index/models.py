@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from graphrag_mcp.index.extraction import ExtractParams
     from graphrag_mcp.index.report_prompt import ReportPrompt
     from graphrag_mcp.index.summaries import SummaryParams
-    from graphrag_mcp.index.units import Reader
 
 KEYLESS = "nlp"
 TOP_LEVELS = 1  # levels of communities whose reports an agent writes, where it reads no text
@@ -46,12 +45,6 @@ class Models:
     agent: bool = False  # what no one answers is left open for an agent
     reading: str = ""  # as `last_reading` finds it after this run
     fast: bool = False  # what models and agents wrote is left out
-
-    @property
-    def reader(self) -> Reader:
-        from graphrag_mcp.index.units import Reader
-
-        return Reader(self.asker, self.extract)
 
     @property
     def note(self) -> str:

@@ -164,7 +164,7 @@ class Run:
         """The tables of the last generation. Raises LookupError before the first."""
         manifest = self.committed
         if self._snapshot is None or self._snapshot.manifest is not manifest:
-            self._snapshot = self.opened(manifest)
+            self._snapshot = Snapshot(self.folder, manifest)
         return self._snapshot
 
     def snapshot_before(self) -> Snapshot | None:
@@ -177,7 +177,7 @@ class Run:
         return self._draft or self.manifest or Manifest(corpus=self.folder.name)
 
     def draft_snapshot(self) -> Snapshot:
-        return self.opened(self.draft)
+        return Snapshot(self.folder, self.draft)
 
     def write(self, changes: Mapping[str, Change], keeps_vectors: Collection[str] = ()) -> None:
         """Write these changes, and those of vectors, into the draft. NOT a commit. `keeps_vectors`: tables
@@ -185,14 +185,7 @@ class Run:
         draft = self.draft
         changed_texts = {name: change for name, change in changes.items() if name not in keeps_vectors}
         changes = {**changes, **forgotten(changed_texts, draft.tables)}
-        self._draft = replace(draft, tables=self.apply(draft, changes))
-
-    def opened(self, manifest: Manifest) -> Snapshot:
-        return Snapshot(self.folder, manifest)
-
-    def apply(self, base: Manifest | None, changes: Mapping[str, Change]) -> dict[str, int]:
-        """Write these changes beside what `base` names; the versions of all tables then."""
-        return tables.apply(self.folder, base, changes)
+        self._draft = replace(draft, tables=tables.apply(self.folder, draft, changes))
 
     def commit(self, manifest: Manifest) -> None:
         """From now on this is the generation."""

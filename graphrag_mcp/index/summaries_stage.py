@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from graphrag_mcp.index import documents, summarised
+from graphrag_mcp.index import summarised
 from graphrag_mcp.index.graph import graph_to_table
 from graphrag_mcp.index.losses import pending
 from graphrag_mcp.index.models import with_tuned
@@ -78,9 +78,8 @@ def summaries(run: Run, refresh: bool) -> None:
         with run.stage("merge"):
             moved = summarised.correct(run, sorted(renamed), names, numbers)
     # Counted whole, since an index of an earlier release has summaries and no count of them.
-    whole = documents.summarised(snapshot, sorted(have - replaced))
-    whole |= {row["document_id"] for row in rows if row["place"] == 0}
-    moved["summarised"] = len(whole) - manifest.counters.get("summarised", 0)
+    whole = run.draft_snapshot().rows("summaries", "place = 0", ["document_id"]).num_rows
+    moved["summarised"] = whole - manifest.counters.get("summarised", 0)
     commit_draft(run, manifest.sources, manifest.segments, numbers, moved)
 
 

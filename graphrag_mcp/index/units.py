@@ -119,14 +119,6 @@ def _short(words: object) -> str:
     return " ".join(str(words).split())[:LONGEST_PART].strip().translate(_NO_TAGS)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Who reads the units of a run, and how. `extract` None: no one does."""
-
-    asker: Asker
-    extract: extraction.ExtractParams | None = None
-
-
 @dataclass(slots=True)
 class Reading:
     uri: str
@@ -143,20 +135,21 @@ class Read:
     lost: Losses = Losses()
 
 
-def begin(reader: Reader, uri: str, unit: UnitNames, context: str) -> Reading | None:
+def begin(
+    asker: Asker, params: extraction.ExtractParams | None, uri: str, unit: UnitNames, context: str
+) -> Reading | None:
     """Have the unit read; None when no one could. `unit`: with what the keyless extractor finds in
     it; `context`: the line on its document."""
-    if reader.extract is None or not reader.asker.may_answer("extract"):
+    if params is None or not asker.may_answer("extract"):
         return None
-    return Reading(uri, reader.asker.start(_read(reader, unit, context)))
+    return Reading(uri, asker.start(_read(asker, params, unit, context)))
 
 
-async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
+async def _read(asker: Asker, params: extraction.ExtractParams, unit: UnitNames, context: str) -> Read:
     """Rows are made as replies arrive, while others are on their way."""
-    assert reader.extract is not None
     known = [named.form for named in unit.named if named.strong]
     aliases = {named.key: named.alias_of for named in unit.named if named.alias_of}
-    found = await extraction.extract_unit(reader.asker, unit.text, known, reader.extract, context)
+    found = await extraction.extract_unit(asker, unit.text, known, params, context)
     read, lost, records = None, Losses(), found.records
     if records is not None:
         read = await aside(from_records, unit.id, unit.text, records, found.by, aliases)
@@ -167,7 +160,7 @@ async def _read(reader: Reader, unit: UnitNames, context: str) -> Read:
 
 
 def settle(
-    reader: Reader,
+    asker: Asker,
     readings: Mapping[str, Reading],
     fresh: dict[str, UnitNames],
     unread: Mapping[str, str],
@@ -179,7 +172,7 @@ def settle(
     `unread`: uri by unit that should have been read and that no one could."""
     rows: dict[str, list[Row]] = {"pending": [], "losses": []}
     for unit, uri in unread.items():
-        rows["pending"].append(pending("extract", unit, uri, reader.asker.why_off or NO_MODEL))
+        rows["pending"].append(pending("extract", unit, uri, asker.why_off or NO_MODEL))
     for unit, reading in readings.items():
         read = take(reading.future)
         if read.reason:  # also of a second pass that was due: what the first found stays
