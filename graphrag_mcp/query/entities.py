@@ -48,11 +48,11 @@ def ranked(snapshot: Snapshot, found: Ranking, count: int = 20) -> list[Scored]:
             held[id] += passage.score / place
     often = sorted(held, key=lambda id: (-round(held[id], 9), id))[:count]
     near: dict[str, float] = {}  # in meaning: 1 for the best, 0 for the middle of the candidates
-    if found.vector and (nearest := tables.nearest(snapshot, "entities", found.vector, PROPOSED)):
+    if found.question.vector and (nearest := tables.nearest(snapshot, "entities", found.question.vector, PROPOSED)):
         high, low = nearest[0][1], nearest[len(nearest) // 2][1]
         near = {id: (value - low) / (high - low) for id, value in nearest[:count] if value > low}
-    rows = snapshot.served("entities", list(dict.fromkeys([*found.named, *often, *near])), COLUMNS)
-    keys, named = {mention.key for mention in found.names}, frozenset(found.named)
+    rows = snapshot.served("entities", list(dict.fromkeys([*found.question.named, *often, *near])), COLUMNS)
+    keys, named = {mention.key for mention in found.names}, frozenset(found.question.named)
     if not any(row["key"] in keys for row in rows):
         by_words = snapshot.full_text("entities", list(found.terms), 20, ["id"])["id"]
         rows = [*rows, *snapshot.served("entities", values_of(by_words), COLUMNS)]

@@ -129,7 +129,7 @@ def _not_found(result: SearchResult, sources: Sequence[Source], budget: int) -> 
         result.text = f"No word of this question occurs in the {searched}."
     if len(sources) == 1:
         found = sources[0].found
-        words = [word.lower().strip("?!.,") for word in found.query[:200].split()]
+        words = [word.lower().strip("?!.,") for word in found.question.text[:200].split()]
         names = [mention.form for mention in found.names]
         names += [word for word in words if len(word) > 1 and not stop_word(word)]
         near: dict[str, Row] = {}
@@ -327,7 +327,7 @@ def _source(snapshot: Snapshot, found: Ranking, corpus: str, filters: Filters | 
     passage is 0.5, plus up to 0.5 by the share of the question that this passage contains."""
     notes = hits.notes_apart(snapshot, found.passages, filters)
     source = Source(snapshot, found, corpus, filters, notes=notes)
-    if corpus and found.passages and (terms := set(query_terms(found.query))):
+    if corpus and found.passages and (terms := set(query_terms(found.question.text))):
         matched = terms.intersection(found.passages[0].terms.split())
         source.factor = 0.5 + 0.5 * len(matched) / len(terms)
     return source

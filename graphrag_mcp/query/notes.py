@@ -42,7 +42,7 @@ def connected(sources: Sequence[Source]) -> str:
     none."""
     found: list[str] = []
     for source in sources:
-        snapshot, named = source.snapshot, source.found.named[:20]
+        snapshot, named = source.snapshot, source.found.question.named[:20]
         prefix = f"{source.corpus}/" if source.corpus else ""
         rows = snapshot.by_key("relationships", named, "source_id", ["id", "target_id", "weight"])
         light = rows.filter(pc.is_in(rows["target_id"], pa.array(named, pa.string()))).to_pylist()
@@ -72,8 +72,8 @@ def _not_in(sources: Sequence[Source], shown: Sequence[Passage]) -> tuple[str, b
     In batches 3 of 300 questions (HotpotQA, MuSiQue, Chroma) get this line, of 400 that are asked of another set 81;
     84 of these have no name in a passage. With all words of a question 194 of the 300 had it ('wrote', 'many')."""
     known = {term for source in sources for term in source.found.terms}
-    unknown = {term for source in sources for term in source.found.unknown} - known
-    near = {term for source in sources for term in source.found.near}
+    unknown = {term for source in sources for term in source.found.question.unknown} - known
+    near = {term for source in sources for term in source.found.question.near}
     rare = [list(terms) for source in sources for terms in source.found.question.rare]
     names = {name.form for source in sources for name in source.found.names if name.strong}
     held = [f" {passage.terms} " for passage in shown]
@@ -105,7 +105,7 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     """A sentence on names, numbers and quoted words of the question that no text contains: an agent should
     know before it trusts the context. Words that were looked for in their place are always named, and those
     that stand only inside of other words or of addresses, which search_text finds."""
-    if not found.unknown:
+    if not found.question.unknown:
         return ""
     names = [
         mention.form
@@ -116,7 +116,7 @@ def missing(snapshot: Snapshot, found: Ranking) -> str:
     cjk = [form for form in absent if is_cjk(form[0])]  # 동생은 is 동생
     words = [word for word in _absent_words(found) if not any(form in word for form in cjk)]
     absent += [word for word in words if not any(word in form for form in absent)]
-    instead = dict.fromkeys(near for nearest in found.near.values() for near in nearest)
+    instead = dict.fromkeys(near for nearest in found.question.near.values() for near in nearest)
     return joined(not_there([snapshot], absent), listed("Looked for instead", [*instead][:INSTEAD]))
 
 
@@ -142,12 +142,12 @@ def _absent_words(found: Ranking) -> list[str]:
     """Numbers and quoted words of the question that occur nowhere; where most of the question is known,
     since in a language that the corpus does not hold all would be, capitalised ones too, and all of a
     subject in a few words (libel case), which holds none that ask."""
-    unknown = set(found.unknown)
-    every = [(word, word.strip(MARKS)) for word in found.query.split()]
-    quoted = set(re.findall(r"\w+", " ".join(_QUOTED.findall(found.query))))
-    known = len(found.unknown) <= len(found.terms)
+    unknown = set(found.question.unknown)
+    every = [(word, word.strip(MARKS)) for word in found.question.text.split()]
+    quoted = set(re.findall(r"\w+", " ".join(_QUOTED.findall(found.question.text))))
+    known = len(found.question.unknown) <= len(found.terms)
     first = every[0][1] if every else ""
-    subject = len(every) <= SUBJECT and not found.query.rstrip().endswith(("?", "？"))
+    subject = len(every) <= SUBJECT and not found.question.text.rstrip().endswith(("?", "？"))
     return [
         bare
         for word, bare in every

@@ -39,32 +39,12 @@ class Ranking:
     considered: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def query(self) -> str:
-        return self.question.text
-
-    @property
     def names(self) -> Sequence[Mention]:
         return self.question.names
 
     @property
-    def named(self) -> Sequence[str]:
-        return self.question.named
-
-    @property
     def terms(self) -> Mapping[str, float]:
         return self.question.terms
-
-    @property
-    def unknown(self) -> Sequence[str]:
-        return self.question.unknown
-
-    @property
-    def near(self) -> Mapping[str, Sequence[str]]:
-        return self.question.near
-
-    @property
-    def vector(self) -> bytes:
-        return self.question.vector
 
 
 def retrieve(

@@ -53,7 +53,7 @@ def test_a_word_with_another_ending_or_a_slip_finds_the_passage_that_is_meant_an
 
 def test_a_word_that_is_known_in_one_form_is_read_as_nothing_else(snapshot: Snapshot) -> None:
     found = rank.retrieve(snapshot, "Which churches stand in Koivula?")
-    assert found.near == {} and "church" in found.terms
+    assert found.question.near == {} and "church" in found.terms
 
 
 @pytest.mark.parametrize("word", ["Zanzibar", "refuse", "koi", "1437", "Koivuranta", "海槛", "snake_koivulassa"])
@@ -70,7 +70,7 @@ def test_a_word_written_with_a_hyphen_is_found_without_it_and_the_other_way_roun
     texts = (InlineText(f"The {word} of the harbour office is down.", "a"), InlineText("Boats came in late today.", "b"))
     index_documents(tmp_path / "c", IndexRequest(texts=texts), Settings(home=tmp_path))
     found = rank.retrieve(open_snapshot(tmp_path / "c"), asked)
-    assert len(found.passages) == 1 and list(found.near.values()) == [[word.casefold().replace("ê", "e")]]
+    assert len(found.passages) == 1 and list(found.question.near.values()) == [[word.casefold().replace("ê", "e")]]
 
 
 def test_a_chinese_question_of_known_and_unknown_words_finds_the_known_ones_and_names_the_others(tmp_path: Path) -> None:
