@@ -53,8 +53,8 @@ def _count_once(named: dict[str, set[str]], title: Mapping[str, str]) -> None:
     by_title = {title[id]: id for id in named}
     for id in sorted(named, key=lambda id: -len(title[id])):  # Since President George W Bush
         words = title[id].split()
-        ends = (" ".join(words[at:]) for at in range(1, len(words) - 1))
-        if person := next((by_title[end] for end in ends if end in by_title), ""):
+        ends = (by_title.get(" ".join(words[at:]), "") for at in range(1, len(words) - 1))
+        if person := next((end for end in ends if end and len(named[end]) >= NAMED_BY), ""):  # not W Bush
             named[person] |= named[id]
             named[id] = set()
     full = (id for id in named if " " in title[id] and named[id])

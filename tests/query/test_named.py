@@ -103,3 +103,12 @@ def test_documents_with_a_family_name_alone_count_for_the_person_whom_they_mean(
     }
     text = groups.overview(made(tmp_path / "two", two))
     assert "Barry Ferguson" in text and not re.search(r"(?<!Alex |arry )Ferguson", text), text
+
+
+def test_a_person_is_counted_under_a_name_that_several_documents_hold(tmp_path: Path) -> None:
+    """One text that broke the name at an initial made `W Bush` of 37 documents."""
+    texts = {f"p{n}": f"President George W Bush met farmers of Orl on day {n}. He said it was late." for n in range(3)}
+    texts |= {f"g{n}": f"The farmers wrote to George W Bush in letter {n}. He said that the harvest was poor." for n in range(2)}
+    texts["w"] = "Mr W Bush was named in a list. He said nothing."
+    snapshot = made(tmp_path, texts)
+    assert re.search(r"People: George W Bush \[e\d+\] 5", global_search(snapshot, "").text)
