@@ -122,8 +122,8 @@ def with_beginnings(surveyed: Survey, sources: Sequence[Source]) -> Survey:
     ]
     begins: dict[tuple[str, str], Hit] = {}
     for source in sources:
-        if source.filters is not None and source.filters.of("when"):
-            continue  # the beginning may speak of another day
+        if source.filters is not None and source.filters.of_passages:
+            continue  # the beginning may not pass
         ids = sorted(line.hit.document for line in alone if line.hit.corpus == source.corpus)
         begins |= {(source.corpus, hit.document): hit for hit in hits.first_of(source, ids)}
     lines: list[Line] = []

@@ -73,3 +73,16 @@ def test_a_line_says_how_its_document_begins_and_where_that_is_on_another_matter
         assert "Good morning" not in text
     cited = {citation.id for citation in global_search(snapshot, "sale of the ferry", max_tokens=6_000).citations}
     assert cited and all(not id.endswith(".2") for id in cited)
+
+
+def test_under_a_filter_of_passages_no_other_passage_of_the_document_is_shown(tmp_path: Path) -> None:
+    filler = " ".join(f"Item {n} of the agenda was put off until the spring." for n in range(60))
+    texts = [
+        InlineText(f"The council met about the ferry {n}. {filler} Ida Holm sold the ferry {n} to Kron.", f"minutes{n}")
+        for n in range(25)
+    ]
+    snapshot = snapshot_of(tmp_path, texts)
+    for filters in (["entity=Ida Holm"], []):
+        result = global_search(snapshot, "the ferry", max_tokens=6_000, filters=filters)
+        ends = {citation.id.rpartition(".")[2] for citation in result.citations}
+        assert ends == ({"3"} if filters else {"1"}) and "Ida Holm sold" in result.text, result.text
