@@ -85,4 +85,4 @@ def test_under_a_filter_of_passages_no_other_passage_of_the_document_is_shown(tm
     for filters in (["entity=Ida Holm"], []):
         result = global_search(snapshot, "the ferry", max_tokens=6_000, filters=filters)
         ends = {citation.id.rpartition(".")[2] for citation in result.citations}
-        assert ends == ({"3"} if filters else {"1"}) and "Ida Holm sold" in result.text, result.text
+        assert ends == ({"3"} if filters else {"1"}) and ("Ida Holm sold" in result.text) == bool(filters)
