@@ -257,9 +257,10 @@ def _base_of_page(ctx: Ctx) -> str:
 
 
 def _address(ctx: Ctx, result: types.Result) -> str:
-    """Where the page shows a result (a long question: the map). It never holds a token."""
+    """Where the page shows a result (a long question: the map). It never holds a token. Of a search the map alone has an
+    address: agents search often, and an address is as long as the line of a document."""
     base, shown = _base_of_page(ctx), (meta_of(result) or {}).get(EXPLORER)
-    if not base or not shown:
+    if not base or not shown or (isinstance(result, types.SearchResult) and "topics" not in result.coverage):
         return ""
     corpus, view = shown["corpus"], shown["view"]
     several = corpus and len(desk_of(ctx).app.corpora()) > 1
