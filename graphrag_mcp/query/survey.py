@@ -48,7 +48,7 @@ class Line:
     value: float
     summary: str = ""
     same: Sequence[str] = ()
-    begins: bool = False  # the text says how the document begins
+    begins: str = ""  # how the document begins, where the text says it
 
     @property
     def told(self) -> str:
@@ -113,8 +113,9 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
 
 
 def with_beginnings(surveyed: Survey, sources: Sequence[Source]) -> Survey:
-    """The survey in which the line of a short document says how it begins, and its best sentence where the beginning
-    holds no term of the question. Summaries, conversations and documents with several lines stay as they are."""
+    """The survey in which the line of a short document says how it begins, with its best sentence where that is worth
+    more than twice as much for the question. Summaries, conversations and documents with several lines stay as they are.
+    Versions of an article have one line."""
     worth = hits.worth_of(sources)
     of_document = Counter((line.hit.corpus, line.hit.document) for line in surveyed.lines)
     alone = [
@@ -130,7 +131,25 @@ def with_beginnings(surveyed: Survey, sources: Sequence[Source]) -> Survey:
     for line in surveyed.lines:
         first = begins.get((line.hit.corpus, line.hit.document))
         lines.append(_beginning(line, first, worth) if first else line)
-    return replace(surveyed, lines=lines)
+    on_it, weaker = _versions(lines[: surveyed.on_it]), _versions(lines[surveyed.on_it :])
+    return replace(surveyed, lines=[*on_it, *weaker], on_it=len(on_it))
+
+
+def _versions(lines: Sequence[Line]) -> list[Line]:
+    """The lines, in which the versions of an article have one: they begin in the same words, and most words of the
+    passages that begin so are the same."""
+    kept: list[Line] = []
+    for line in lines:
+        alike = (at for at, other in enumerate(kept) if line.begins and _is_version(line, other))
+        if (at := next(alike, -1)) >= 0:
+            kept[at] = _with_others(kept[at], line)
+        else:
+            kept.append(line)
+    return kept
+
+
+def _is_version(line: Line, other: Line) -> bool:
+    return line.begins == other.begins and quote.repeats(set(terms(line.hit.body)), [set(terms(other.hit.body))])
 
 
 def _beginning(line: Line, first: Hit, worth: hits.Worth) -> Line:
@@ -141,10 +160,10 @@ def _beginning(line: Line, first: Hit, worth: hits.Worth) -> Line:
     rest = GAP.join(sentence for sentence in line.text.split(GAP) if sentence not in begins)
     shares = [math.fsum(worth[term] for term in worth.keys() & terms(text)) for text in (begins, rest)]
     if shares[0] >= AGAIN * shares[1]:
-        return replace(line, hit=first, text=begins, begins=True)
+        return replace(line, hit=first, text=begins, begins=begins)
     place = f"[{line.hit.id}] " if line.hit.id != first.id else ""
     sentence = quote.clipped(rest, worth, BESIDE).removeprefix("…")
-    return replace(line, hit=first, text=f"{begins.rstrip('…')} … {place}{sentence}", begins=True)
+    return replace(line, hit=first, text=f"{begins.rstrip('…')} … {place}{sentence}", begins=begins)
 
 
 def document_values(source: Source) -> dict[str, float]:
@@ -237,10 +256,11 @@ def _once(lines: Sequence[Line]) -> list[Line]:
 
 
 def _with_others(first: Line, *rest: Line) -> Line:
-    """A line with the documents of others that say the same."""
-    others = {line.hit.id: line.hit for line in rest if line.hit.document != first.hit.document}
-    hit = replace(first.hit, also=tuple(others))
-    return replace(first, hit=hit, same=tuple(other.document for other in others.values()))
+    """A line with the documents of others that say the same, beside those that it has."""
+    others = [line for line in rest if line.hit.document != first.hit.document]
+    also = dict.fromkeys([*first.hit.also, *(id for line in others for id in (line.hit.id, *line.hit.also))])
+    same = dict.fromkeys([*first.same, *(id for line in others for id in (line.hit.document, *line.same))])
+    return replace(first, hit=replace(first.hit, also=tuple(also)), same=tuple(same))
 
 
 def of_then(hit: Hit, kept: Filters | None) -> Hit:

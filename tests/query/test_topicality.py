@@ -86,3 +86,17 @@ def test_under_a_filter_of_passages_no_other_passage_of_the_document_is_shown(tm
         result = global_search(snapshot, "the ferry", max_tokens=6_000, filters=filters)
         ends = {citation.id.rpartition(".")[2] for citation in result.citations}
         assert ends == ({"3"} if filters else {"1"}) and ("Ida Holm sold" in result.text) == bool(filters)
+
+
+def test_versions_of_an_article_that_begin_alike_have_one_line(tmp_path: Path) -> None:
+    begins = "The ferry of Orl was sold to a company from Kron for a million."
+    rest = " ".join(f"{written(HILL, n)}" for n in range(5))
+    texts = [InlineText(f"{begins} {rest} The ferry, a sale of Kron to the ferry of a sale, was edition {n}.", f"v{n}") for n in range(2)]
+    texts += [InlineText(f"Ferry {n} was painted in spring. {written(SEA, n)}", f"other{n}") for n in range(30)]
+    snapshot = snapshot_of(tmp_path, texts)
+    for text in (
+        global_search(snapshot, "sale of the ferry to Kron", max_tokens=6_000).text,
+        list_documents(snapshot, query="sale of the ferry to Kron", max_tokens=6_000).text,
+    ):
+        (line,) = (line for line in text.splitlines() if begins in line)
+        assert "(also t" in line, text
