@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 
 from graphrag_mcp.errors import BadInput
 from graphrag_mcp.packing.budget import clamp_budget, cut_line, one_line
@@ -111,7 +112,7 @@ def list_documents(
     else:
         lists = [_all(part, sort, by, TOKEN * budget)]
     page = Page(budget - OVERHEAD - count_tokens(result.hint))
-    taken = _fill(page, lists, offsets)
+    taken = _fill(page, lists, offsets, first=not cursor.strip())
     result.text = "\n".join(page.blocks)
     result.total = sum(len(listed.lines) for listed in lists)
     result.more = result.total - sum(taken)
@@ -121,21 +122,24 @@ def list_documents(
     return finish(result, budget)
 
 
-def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int]) -> list[int]:
-    """Add to the page what has room of the lists, in equal shares: up to which line each is shown now. Every list
-    has its head, so that a small page counts the documents of many subjects. A list of which an earlier page had all
-    is left out."""
-    taken, first = list(offsets), not any(offsets)
+def _fill(page: Page, lists: Sequence[Listed], offsets: Sequence[int], first: bool) -> list[int]:
+    """Add to the page what has room of the lists, in equal shares: up to which line each is shown now. On the first page
+    every list has its head, so that a small one counts the documents of many subjects; later ones have a line at least.
+    A list of which an earlier page had all is left out."""
+    taken = list(offsets)
     pairs = enumerate(zip(lists, offsets, strict=True))
     due = [number for number, (listed, at) in pairs if first or at < len(listed.lines)]
+    if not first:  # no more heads than leave room for a line
+        heads = accumulate(count_tokens(lists[number].head) + PLACE for number in due)
+        due = due[: max(sum(price + 4 * PLACE <= page.room for price in heads), 1)]
     page.room -= sum(count_tokens(lists[number].head) + PLACE for number in due)
     for place, number in enumerate(due):
         listed, begin = lists[number], offsets[number]
         part = page.lent(len(due) - place)
         for text in (line() for line in listed.lines[begin:]):
             if not part.add(text):
-                if taken == [*offsets] and number == due[-1]:  # every page has a line
-                    part.blocks.append(cut_line(text, max(part.room, 2 * PLACE)))
+                if taken == [*offsets] and number == due[-1] and (part.room >= PLACE or len(due) == 1):
+                    part.blocks.append(cut_line(text, max(part.room, 2 * PLACE)))  # every page has a line
                     taken[number] += 1
                 break
             taken[number] += 1

@@ -94,7 +94,7 @@ def show(
         result.beside = note_hits.add(page, sources, request.for_notes())
     if not whole:
         worth = {term: value for each in about for term, value in each.worth.items()}
-        surveyed = survey.with_beginnings(survey.survey(sources, worth), sources)
+        surveyed = survey.survey(sources, worth, beginnings=True)
         return _said(result, page, parts, budget, request, offset, cursor, surveyed)
     if absent := list(dict.fromkeys(word for each in about for word in each.absent)):
         told = not_there([snapshot for _, snapshot, _ in parts], absent)

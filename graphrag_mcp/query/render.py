@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from graphrag_mcp import plugins
-from graphrag_mcp.packing.budget import one_line
+from graphrag_mcp.packing.budget import cut_line, one_line
 from graphrag_mcp.packing.page import Page
 from graphrag_mcp.query import hits
 from graphrag_mcp.query.hits import STRONG, Hit, Worth
@@ -199,9 +199,9 @@ def show_survey(page: Page, surveyed: Survey, offset: int = 0, by_time: bool = F
     if taken < len(on_it):
         return taken
     for number, each in enumerate(surveyed.lines[offset + taken :]):
-        text = line(each.hit, each.told)
-        if not page.add(text if number else f"{WEAKER}\n{text}", each.hit.cited(each.told)):
-            return taken + number
+        text = line(each.hit, each.told) if number else f"{WEAKER}\n{line(each.hit, each.told)}"
+        if not page.add(text, each.hit.cited(each.told)):
+            return taken + number or _add_cut(page, text, each.hit)
     return len(surveyed.lines) - offset
 
 
@@ -217,11 +217,17 @@ def _show_lines(page: Page, found: Sequence[tuple[Hit, str]], by_time: bool) -> 
         short = replace(hit, name=one_line(hit.name, NAME)) if hit.document in named else hit
         named.add(hit.document)
         if not page.add(line(short, text), hit.cited(text)):
-            if page.citations or page.room < PART:
-                return added
-            text = quote.cut(text, {}, page.room - HEAD)
-            return added + page.add(f"- [{hit.id}] {text}", hit.cited(text))
+            return added or _add_cut(page, line(short, text), hit)
     return len(found)
+
+
+def _add_cut(page: Page, text: str, hit: Hit) -> int:
+    """Add the beginning of a line to a page that has no line yet, so that every page of a result goes on; 0 where it has
+    other texts, and the next page will have room."""
+    if page.citations:
+        return 0
+    page.room = max(page.room, HEAD)
+    return int(page.add(cut_line(text, page.room - 2), hit.cited()))
 
 
 # ---- texts that are shown as they are ------------------------------------------------------------------

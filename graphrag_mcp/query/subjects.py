@@ -14,7 +14,7 @@ from graphrag_mcp.query import digests, entities, hits, literals, local, render,
 from graphrag_mcp.query.filters import Part
 from graphrag_mcp.query.notes import missing
 from graphrag_mcp.query.plugin import plugin_of
-from graphrag_mcp.query.survey import Line, survey, with_beginnings
+from graphrag_mcp.query.survey import Line, survey
 from graphrag_mcp.store.tables import Snapshot, values_of
 from graphrag_mcp.text import quote
 from graphrag_mcp.text.terms import lists_of, normalise_name
@@ -137,7 +137,7 @@ def _saying(part: Part, subject: str) -> Found:
     source = local.asked(part, subject)
     if source is None:
         return Found(what, ranked=True)
-    surveyed, worth = with_beginnings(survey([source]), [source]), source.found.terms
+    surveyed, worth = survey([source], beginnings=True), source.found.terms
     best = surveyed.lines[: surveyed.on_it]
     of_document = lists_of((line.hit.document, line) for line in best)
     known = set(of_document)

@@ -70,9 +70,10 @@ class Survey:
         return dict(lists_of((line.hit.document, line) for line in self.lines))
 
 
-def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey:
+def survey(sources: Sequence[Source], worth: hits.Worth | None = None, beginnings: bool = False) -> Survey:
     """The best sentences on the question of each document of the sources. `worth`: of the terms that a
-    sentence is chosen by, where they are not those of the ranking. Notes stand apart (note_hits.py)."""
+    sentence is chosen by, where they are not those of the ranking. Notes stand apart (note_hits.py). With
+    `beginnings` the line of a short document says how it begins."""
     names = [name for source in sources for name in source.found.names]
     terms_worth = hits.without_people(worth or hits.worth_of(sources), names)
     by_document = {
@@ -104,7 +105,11 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     lines = _lines(named, terms_worth, of_hit)
     lines.sort(key=lambda line: (-round(line.value, 9), line.hit.id))
     best = lines[0].value if lines else 1.0
-    lines = _once([replace(line, value=line.value / best) for line in lines])[:MOST]
+    lines = [replace(line, value=line.value / best) for line in lines][:MOST]
+    if beginnings:
+        # Before lines in the same words are joined: others of these texts may begin with another matter.
+        lines = _versions(_with_beginnings(lines, sources))
+    lines = _once(lines)
     number = sum(line.value >= ON_IT for line in lines)
     chosen = lines[: number + FEW]
     shown = {(line.hit.corpus, line.hit.document) for line in chosen}
@@ -112,27 +117,23 @@ def survey(sources: Sequence[Source], worth: hits.Worth | None = None) -> Survey
     return Survey(chosen, number, max(len(values) - len(shown) - repeated, 0))
 
 
-def with_beginnings(surveyed: Survey, sources: Sequence[Source]) -> Survey:
-    """The survey in which the line of a short document says how it begins, with its best sentence where that is worth
-    more than twice as much for the question. Summaries, conversations and documents with several lines stay as they are.
-    Versions of an article have one line."""
+def _with_beginnings(lines: Sequence[Line], sources: Sequence[Source]) -> list[Line]:
+    """The lines, in which that of a short document says how it begins, with its best sentence where that is worth more
+    than twice as much for the question. Summaries, conversations and documents with several lines stay as they are."""
     worth = hits.worth_of(sources)
-    of_document = Counter((line.hit.corpus, line.hit.document) for line in surveyed.lines)
-    alone = [
-        line for line in surveyed.lines if not line.summary and of_document[line.hit.corpus, line.hit.document] == 1
-    ]
+    of_document = Counter((line.hit.corpus, line.hit.document) for line in lines)
+    alone = [line for line in lines if not line.summary and of_document[line.hit.corpus, line.hit.document] == 1]
     begins: dict[tuple[str, str], Hit] = {}
     for source in sources:
         if source.filters is not None and source.filters.of_passages:
             continue  # the beginning may not pass
         ids = sorted(line.hit.document for line in alone if line.hit.corpus == source.corpus)
         begins |= {(source.corpus, hit.document): hit for hit in hits.first_of(source, ids)}
-    lines: list[Line] = []
-    for line in surveyed.lines:
+    found: list[Line] = []
+    for line in lines:
         first = begins.get((line.hit.corpus, line.hit.document))
-        lines.append(_beginning(line, first, worth) if first else line)
-    on_it, weaker = _versions(lines[: surveyed.on_it]), _versions(lines[surveyed.on_it :])
-    return replace(surveyed, lines=[*on_it, *weaker], on_it=len(on_it))
+        found.append(_beginning(line, first, worth) if first else line)
+    return found
 
 
 def _versions(lines: Sequence[Line]) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,28 @@ def test_versions_of_an_article_that_begin_alike_have_one_line(tmp_path: Path) -
     ):
         (line,) = (line for line in text.splitlines() if begins in line)
         assert "(also t" in line, text
+
+
+def test_documents_that_share_a_sentence_but_begin_otherwise_have_a_line_each(tmp_path: Path) -> None:
+    """Minutes of other years with other votes stood behind one line, as its versions."""
+    shared = "It was reported that the boiler needs repair."
+    rest = " ".join(f"Item {n} was put off." for n in range(40))
+    texts = [InlineText(f"Vote {n}: {n} for, {20 - n} against, {100 * n} euros. {shared} {rest}", f"m{n}") for n in range(9)]
+    texts += [InlineText(f"A boiler was bought by the school {n}. {rest}", f"s{n}") for n in range(25)]
+    text = list_documents(snapshot_of(tmp_path, texts), query="boiler needs repair", max_tokens=6_000).text
+    assert all(f"Vote {n}:" in text for n in range(9)) and "in the words of another" not in text
+
+
+@pytest.mark.parametrize("budget", [200, 260, 700])
+def test_the_pages_of_a_survey_and_of_a_list_reach_every_line_once(snapshot: Snapshot, budget: int) -> None:
+    """At 200 tokens a cursor led to itself, and heads of three subjects hid the lines that it had passed."""
+    for search, query in ((global_search, "herring and ewes"), (list_documents, "herring, ewes; prices were stable")):
+        every = set(re.findall(r"\[(t[\d.]+)\]", search(snapshot, query=query, max_tokens=20_000).text))
+        seen, cursor, pages = list[str](), "", 0
+        while pages < 200:
+            result = search(snapshot, query=query, max_tokens=budget, cursor=cursor)
+            seen += re.findall(r"- \[(t[\d.]+)\]", result.text)
+            pages, cursor = pages + 1, result.next_cursor
+            if not cursor:
+                break
+        assert not cursor and len(seen) == len(set(seen)) and set(seen) == every
