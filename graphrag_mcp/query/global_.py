@@ -1,7 +1,7 @@
 """Global search: what the corpus as a whole says about a question.
 
-Without a model: a map of the topics where the question names none (topic_map.py), else the best sentence
-of each document on it (survey.py), after what written reports say (reports.py). With a model: an answer from
+Without a model: a map of the topics where the question names none (topic_map.py), else a line for
+each document on it (survey.py), after what written reports say (reports.py). With a model: an answer from
 the reports nearest to the question."""
 
 from __future__ import annotations

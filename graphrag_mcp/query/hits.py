@@ -184,12 +184,12 @@ def openings_of(snapshot: Snapshot, ids: Sequence[str]) -> dict[str, str]:
     return {id: quote.lead(readable(text[:OPENING]), BEGINS) for id, text in rows_of(rows)}
 
 
-def first_of(source: Source, ids: Sequence[str]) -> list[Hit]:
-    """The first passage of each of these documents (content ids) that has at most SHORT passages."""
-    rows = source.snapshot.by_key("passages", ids, "document_id", ["id", "document_id", "position"])
-    of = lists_of((document, (position, id)) for id, document, position in rows_of(rows))
-    first = [min(group)[1] for group in of.values() if len(group) <= SHORT]
-    return read(source.snapshot, [(id, 1.0) for id in first], source.corpus)
+def first_of(source: Source, scores: Mapping[str, float]) -> list[Hit]:
+    """The first passage of each of these documents (content id: score) that has at most SHORT passages."""
+    rows = source.snapshot.by_key("passages", list(scores), "document_id", ["id", "document_id", "position"])
+    passages = lists_of((document, (position, id)) for id, document, position in rows_of(rows))
+    first = [(min(group)[1], scores[document]) for document, group in passages.items() if len(group) <= SHORT]
+    return read(source.snapshot, first, source.corpus)
 
 
 def untitled(document: times.Document) -> bool:

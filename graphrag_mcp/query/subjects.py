@@ -156,7 +156,7 @@ def _saying(part: Part, subject: str) -> Found:
 
 
 def _weaker(line: Line, worth: Mapping[str, float], _: int) -> str:
-    return render.line(line.hit, line.told if line.begins else quote.clipped(line.told, worth, render.LINE))
+    return render.line(line.hit, line.told if line.beginning else quote.clipped(line.told, worth, render.LINE))
 
 
 def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> str:
@@ -170,7 +170,7 @@ def _extract(lines: Sequence[Line], worth: Mapping[str, float], room: int) -> st
     chosen.sort(key=lambda line: line.hit.citation.char_start)
     first = (
         chosen[0].told
-        if chosen[0].summary or chosen[0].begins
+        if chosen[0].summary or chosen[0].beginning
         else quote.clipped(chosen[0].text, worth, max(room, render.LINE))
     )
     texts = [first, *(f"[{line.hit.id}] {line.told}" for line in chosen[1:])]

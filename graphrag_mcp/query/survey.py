@@ -1,4 +1,4 @@
-"""What many documents say on a question: the best sentence of each, best first.
+"""What many documents say on a question: a line for each, best first.
 
 Documents are ordered by their passages in the ranking and by pseudo-relevance feedback: terms that the
 best documents share say what else is on the subject (Rocchio 1971; Lavrenko and Croft 2001). A document
@@ -33,7 +33,6 @@ WORTH_READING = 0.2  # the same from which a document is read: none below had on
 FEW = 10  # weaker documents that are read, and weaker lines behind those on the question
 READ = 3  # passages of a document that are read for its best sentence
 GAP = " … "  # between sentences of a line
-BESIDE = 110  # characters of a sentence behind the beginning of its document
 AGAIN = 0.5  # share of the best sentence of a document from which another one of it is shown
 
 
@@ -48,7 +47,7 @@ class Line:
     value: float
     summary: str = ""
     same: Sequence[str] = ()
-    begins: str = ""  # how the document begins, where the text says it
+    beginning: str = ""  # how the document begins, where the text says it
 
     @property
     def told(self) -> str:
@@ -123,15 +122,15 @@ def _with_beginnings(lines: Sequence[Line], sources: Sequence[Source]) -> list[L
     worth = hits.worth_of(sources)
     of_document = Counter((line.hit.corpus, line.hit.document) for line in lines)
     alone = [line for line in lines if not line.summary and of_document[line.hit.corpus, line.hit.document] == 1]
-    begins: dict[tuple[str, str], Hit] = {}
+    first_hits: dict[tuple[str, str], Hit] = {}
     for source in sources:
         if source.filters is not None and source.filters.of_passages:
             continue  # the beginning may not pass
-        ids = sorted(line.hit.document for line in alone if line.hit.corpus == source.corpus)
-        begins |= {(source.corpus, hit.document): hit for hit in hits.first_of(source, ids)}
+        scores = {line.hit.document: line.hit.score for line in alone if line.hit.corpus == source.corpus}
+        first_hits |= {(source.corpus, hit.document): hit for hit in hits.first_of(source, scores)}
     found: list[Line] = []
     for line in lines:
-        first = begins.get((line.hit.corpus, line.hit.document))
+        first = first_hits.get((line.hit.corpus, line.hit.document))
         found.append(_beginning(line, first, worth) if first else line)
     return found
 
@@ -141,7 +140,7 @@ def _versions(lines: Sequence[Line]) -> list[Line]:
     passages that begin so are the same."""
     kept: list[Line] = []
     for line in lines:
-        alike = (at for at, other in enumerate(kept) if line.begins and _is_version(line, other))
+        alike = (at for at, other in enumerate(kept) if line.beginning and _is_version(line, other))
         if (at := next(alike, -1)) >= 0:
             kept[at] = _with_others(kept[at], line)
         else:
@@ -150,21 +149,21 @@ def _versions(lines: Sequence[Line]) -> list[Line]:
 
 
 def _is_version(line: Line, other: Line) -> bool:
-    return line.begins == other.begins and quote.repeats(set(terms(line.hit.body)), [set(terms(other.hit.body))])
+    return line.beginning == other.beginning and quote.repeats(set(terms(line.hit.body)), [set(terms(other.hit.body))])
 
 
 def _beginning(line: Line, first: Hit, worth: hits.Worth) -> Line:
-    begins = quote.lead(first.body, quote.LONGEST, first.citation.title)
-    if not begins or quote.is_conversation(first.body):
+    beginning = quote.lead(first.body, quote.LONGEST, first.citation.title)
+    if not beginning or quote.is_conversation(first.body):
         return line
     first = replace(first, also=line.hit.also, begins="")
-    rest = GAP.join(sentence for sentence in line.text.split(GAP) if sentence not in begins)
-    shares = [math.fsum(worth[term] for term in worth.keys() & terms(text)) for text in (begins, rest)]
+    rest = GAP.join(sentence for sentence in line.text.split(GAP) if sentence not in beginning)
+    shares = [math.fsum(worth[term] for term in worth.keys() & terms(text)) for text in (beginning, rest)]
     if shares[0] >= AGAIN * shares[1]:
-        return replace(line, hit=first, text=begins, begins=begins)
-    place = f"[{line.hit.id}] " if line.hit.id != first.id else ""
-    sentence = quote.clipped(rest, worth, BESIDE).removeprefix("…")
-    return replace(line, hit=first, text=f"{begins.rstrip('…')} … {place}{sentence}", begins=begins)
+        return replace(line, hit=first, text=beginning, beginning=beginning)
+    sentence = quote.clipped(rest, worth, quote.LONGEST // 3)
+    behind = f"[{line.hit.id}] {sentence}" if line.hit.id != first.id else sentence.removeprefix("…")
+    return replace(line, hit=first, text=f"{beginning.rstrip('…')}{GAP}{behind}", beginning=beginning)
 
 
 def document_values(source: Source) -> dict[str, float]:

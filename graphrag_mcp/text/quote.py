@@ -229,7 +229,7 @@ def lead(text: str, room: int, title: str = "") -> str:
     Korean say as much in half of the characters, and have half of the room."""
     if holds_cjk(text[:40]):
         room //= 2
-    telling = [quote.text for quote in scored(text[: 20 * room], {}, skip=[title]) if says(quote.text) >= LEANS]
+    telling = [quote.text for quote in scored(text, {}, skip=[title]) if says(quote.text) >= LEANS]
     if not telling:
         return ""
     if len(telling[0]) > room:
